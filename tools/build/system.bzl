@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Libraries of this machine's packages, as Bazel repositories."""
+
+# GoogleTest and GoogleMock, compiled from the sources of Debian's googletest:
+# so they get the sanitizer and the standard library of the tests' own build.
+
+_GOOGLETEST_BUILD = """
+package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "gtest",
+    srcs = glob(
+        ["googletest/src/*.cc", "googletest/src/*.h", "googlemock/src/*.cc"],
+        exclude = ["**/*-all.cc", "**/*_main.cc"],
+    ),
+    hdrs = glob(["googletest/include/**/*.h", "googlemock/include/**/*.h"]),
+    copts = ["-w"],
+    includes = [
+        "googlemock",
+        "googlemock/include",
+        "googletest",
+        "googletest/include",
+    ],
+    linkopts = ["-pthread"],
+)
+
+cc_library(
+    name = "gtest_main",
+    srcs = ["googlemock/src/gmock_main.cc"],
+    copts = ["-w"],
+    deps = [":gtest"],
+)
+"""
+
+def _googletest_impl(ctx):
+    for folder in ["googletest", "googlemock"]:
+        if not ctx.path(ctx.attr.path + "/" + folder).exists:
+            fail("no %s/%s; apt-get install googletest" % (ctx.attr.path, folder))
+        ctx.symlink(ctx.attr.path + "/" + folder, folder)
+    ctx.file("WORKSPACE", "")
+    ctx.file("BUILD.bazel", _GOOGLETEST_BUILD)
+
+system_googletest = repository_rule(
+    implementation = _googletest_impl,
+    attrs = {"path": attr.string(default = "/usr/src/googletest")},
+    local = True,
+)
+
+# rdma-core: libibverbs and librdmacm, with defines for what its headers declare.
+
+_RDMA_FEATURES = {
+    "RPMA_HAVE_IBV_ADVISE_MR": "(void)sizeof(ibv_advise_mr(nullptr, {}, 0, nullptr, 0));",
+    "RPMA_HAVE_IBV_WR_ATOMIC_WRITE": "(void)&ibv_wr_atomic_write;",
+    "RPMA_HAVE_IBV_WR_FLUSH": "(void)&ibv_wr_flush;",
+}
+
+_PROBE = """
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+int main() { %s }
+"""
+
+_RDMA_CORE_BUILD = """
+package(default_visibility = ["//visibility:public"])
+
+# The types and constants only; nothing is linked.
+cc_library(
+    name = "headers",
+    defines = %r,
+)
+
+cc_library(
+    name = "rdma_core",
+    linkopts = %r,
+    deps = [":headers"],
+)
+"""
+
+def _compiles(ctx, cxx, body):
+    ctx.file("probe.cc", _PROBE % body, executable = False)
+    return ctx.execute([cxx, "-fsyntax-only", "probe.cc"])
+
+def _linkopts(ctx):
+    # Debian needs no flags beyond the two; elsewhere pkg-config may know better.
+    pkg_config = ctx.which("pkg-config")
+    if pkg_config:
+        got = ctx.execute([pkg_config, "--libs", "libibverbs", "librdmacm"])
+        if got.return_code == 0:
+            return [flag for flag in got.stdout.strip().split(" ") if flag]
+    return ["-libverbs", "-lrdmacm"]
+
+def _rdma_core_impl(ctx):
+    cxx = ctx.os.environ.get("CC", "c++")
+    usable = _compiles(ctx, cxx, "")
+    if usable.return_code != 0:
+        fail("apt-get install libibverbs-dev librdmacm-dev\n" + usable.stderr)
+    defines = [
+        define
+        for define, body in _RDMA_FEATURES.items()
+        if _compiles(ctx, cxx, body).return_code == 0
+    ]
+    ctx.file("WORKSPACE", "")
+    ctx.file("BUILD.bazel", _RDMA_CORE_BUILD % (defines, _linkopts(ctx)))
+
+system_rdma_core = repository_rule(
+    implementation = _rdma_core_impl,
+    configure = True,
+    environ = ["CC"],
+    local = True,
+)
