@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues and completion channels.
+
+#ifndef RPMA_EMULATOR_COMPLETION_QUEUE_H_
+#define RPMA_EMULATOR_COMPLETION_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "emulator/event_fd.h"
+
+namespace rpma::emu {
+
+class CompletionQueue;
+class Device;
+class SendQueueSlots;
+
+// The queue of CQ events that a program waits on. Each CQ stands in it once,
+// with the number of its unread events, so pushing never allocates.
+class CompletionChannel final : public ibv_comp_channel {
+ public:
+  explicit CompletionChannel(ibv_context* context);
+
+  int Open();  // 0 or an errno of eventfd(2)
+
+  // Blocks until an event is there and hands it out: 0, EAGAIN (O_NONBLOCK),
+  // EINTR. Holds no lock while it sleeps.
+  int GetEvent(CompletionQueue** cq);
+
+  int cqs() const { return cqs_.load(); }  // CQs that use this channel
+
+ private:
+  friend class CompletionQueue;
+  void Push(CompletionQueue& cq);
+  void Retract(CompletionQueue& cq);  // drops all its unread events
+
+  std::mutex mutex_;
+  EventFd event_fd_;
+  CompletionQueue* first_ = nullptr;  // guarded by mutex_
+  CompletionQueue* last_ = nullptr;
+  std::atomic<int> cqs_{0};
+};
+
+// A completion as the device writes it.
+struct Cqe {
+  ibv_wc wc;
+  // Where polling this completion frees send slots; nullptr for a receive or
+  // once the QP is gone.
+  SendQueueSlots* slots = nullptr;
+  uint32_t frees_up_to = 0;
+  bool solicited = false;
+};
+
+// Threads: all calls, any thread. The lock order is requester SQ, responder
+// RQ/SRQ, CQ, channel.
+class CompletionQueue final : public ibv_cq {
+ public:
+  // `capacity` is what the device made of the size asked for (ibv_cq::cqe).
+  CompletionQueue(Device& device, int capacity, CompletionChannel* channel);
+  ~CompletionQueue();
+
+  enum class PushResult {
+    kOk,
+    kOverrun,  // just now: the caller moves the QP to ERR
+    kLost,     // overrun before, or the profile drops silently
+  };
+  PushResult Push(const Cqe& cqe);
+
+  // Moves up to `capacity` completions to wc[] in order; frees their send
+  // slots. Negative once the queue has overrun and is drained.
+  int Poll(int capacity, ibv_wc* wc);
+
+  // Arms one event for the next completion (the next solicited or failed one).
+  void Arm(bool solicited_only);
+
+  void AckEvents(unsigned count);
+  // Blocks until all events that GetEvent() handed out are acknowledged, and
+  // retracts unread ones. Called once, by DestroyCq.
+  void WaitForAcks();
+
+  // Completions of the QP stay; they no longer free its send slots.
+  void ForgetSlots(const SendQueueSlots& slots);
+
+  // QPs that use this CQ (twice, if for both directions) and SRQs.
+  std::atomic<uint32_t> users{0};
+
+ private:
+  friend class CompletionChannel;
+
+  Device& device_;
+  std::mutex mutex_;
+  std::vector<Cqe> ring_;  // guarded by mutex_, as all below
+  uint64_t head_ = 0;
+  uint64_t tail_ = 0;
+  bool overrun_ = false;
+  enum class Armed { kNo, kSolicited, kNext } armed_ = Armed::kNo;
+
+  // Guarded by the channel's mutex.
+  CompletionQueue* next_in_channel_ = nullptr;
+  uint32_t unread_events_ = 0;
+  uint32_t unacked_events_ = 0;
+  std::condition_variable acked_;
+};
+
+}  // namespace rpma::emu
+
+#endif  // RPMA_EMULATOR_COMPLETION_QUEUE_H_

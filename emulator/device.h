@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An emulated RDMA device: the owner of its verbs objects and limits.
+
+#ifndef RPMA_EMULATOR_DEVICE_H_
+#define RPMA_EMULATOR_DEVICE_H_
+
+#include <infiniband/verbs.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "emulator/completion_queue.h"
+#include "emulator/memory_region.h"
+#include "emulator/profile.h"
+#include "emulator/queue_pair.h"
+#include "emulator/shared_receive_queue.h"
+#include "emulator/timer.h"
+
+namespace rpma::emu {
+
+// What a device needs of the world around it. All calls come with no lock of
+// the emulator held.
+class DeviceEnvironment {
+ public:
+  virtual ~DeviceEnvironment() = default;
+  // A QP went to ERR by itself (not by ToError()). On iWARP this ends its
+  // connection.
+  virtual void QueuePairFailed(uint32_t qp_num) = 0;
+  // `level` as in syslog(3): LOG_ERR, LOG_WARNING, LOG_INFO.
+  virtual void Log(int level, const char* text) = 0;
+  virtual TimerQueue& timers() = 0;
+  // A hardware time as this fabric lets it pass.
+  virtual std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) = 0;
+};
+
+struct ObjectCensus {
+  uint32_t pds = 0;
+  uint32_t mrs = 0;
+  uint32_t comp_channels = 0;
+  uint32_t cqs = 0;
+  uint32_t srqs = 0;
+  uint32_t qps = 0;
+};
+
+// Results are 0 or an errno; on failure no out-parameter is written and nothing
+// stays allocated. No call throws (std::bad_alloc becomes ENOMEM).
+//
+// Threads: all calls, any thread, except the destruction of an object in use.
+class Device {
+ public:
+  // GUIDs and QP numbers are made from `index`, which is unique in the fabric.
+  Device(std::string name, const Profile& profile, uint32_t index,
+         DeviceEnvironment& environment);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device();  // REQUIRES: no live objects
+
+  // A genuine context: its ops serve the inline verbs (post, poll, req_notify,
+  // query_device_ex, query_port); `priv` of its verbs_context is a guard page.
+  ibv_context* context();
+  // The device behind a context or, nullptr, if no emulated one is.
+  static Device* Of(ibv_context* context);
+
+  const std::string& name() const;
+  const Profile& profile() const;
+  DeviceEnvironment& environment();
+  MrTable& regions();
+
+  int AllocPd(ProtectionDomain** pd);
+  int DeallocPd(ProtectionDomain* pd);  // EBUSY while it has children
+
+  // EINVAL: length 0, unknown access bits, remote write or atomic without local
+  // write, wrap-around; ENOMEM: max_mr or max_mr_size; EOPNOTSUPP: ON_DEMAND or
+  // flush rights on a device without. Bytes are not touched.
+  int RegMr(ProtectionDomain* pd, void* addr, size_t length, unsigned access,
+            MemoryRegion** mr);
+  int DeregMr(MemoryRegion* mr);
+  int AdviseMr(ProtectionDomain* pd, int advice, uint32_t flags,
+               const ibv_sge* sges, uint32_t num_sge);
+
+  int CreateCompChannel(CompletionChannel** channel);  // EMFILE, ENFILE
+  int DestroyCompChannel(CompletionChannel* channel);  // EBUSY: it has CQs
+
+  // EINVAL: cqe < 1 or above max_cqe.
+  int CreateCq(int cqe, CompletionChannel* channel, CompletionQueue** cq);
+  int DestroyCq(CompletionQueue* cq);  // EBUSY: in use. Blocks on unacked events
+
+  int CreateSrq(ProtectionDomain* pd, uint32_t max_wr, uint32_t max_sge,
+                uint32_t srq_limit, SharedReceiveQueue** srq);
+  int DestroySrq(SharedReceiveQueue* srq);  // EBUSY: QPs use it
+
+  // In RESET. EINVAL: sizes beyond the device's, objects of another device;
+  // ENOMEM: max_qp.
+  int CreateQp(ProtectionDomain* pd, const QueuePairAttributes& attributes,
+               std::shared_ptr<QueuePair>* qp);
+  int DestroyQp(QueuePair* qp);
+  std::shared_ptr<QueuePair> FindQp(uint32_t qp_num);
+
+  // Async events go to context()->async_fd; a fixed number is kept, the oldest
+  // is dropped (with a log line) beyond. EAGAIN: none waits.
+  void RaiseAsyncEvent(const ibv_async_event& event);
+  int GetAsyncEvent(ibv_async_event* event);
+
+  ObjectCensus Census() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rpma::emu
+
+#endif  // RPMA_EMULATOR_DEVICE_H_

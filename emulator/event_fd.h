@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The descriptor behind a queue of events (completion channel, CM event
+// channel, async events), with the semantics a program sees on the kernel's.
+
+#ifndef RPMA_EMULATOR_EVENT_FD_H_
+#define RPMA_EMULATOR_EVENT_FD_H_
+
+namespace rpma::emu {
+
+// An eventfd that is non-zero exactly while its owner's queue is not empty. The
+// owner's lock is held around Signal() and Clear(); the queue is the truth.
+class EventFd {
+ public:
+  EventFd() = default;
+  EventFd(const EventFd&) = delete;
+  EventFd& operator=(const EventFd&) = delete;
+  ~EventFd();
+
+  // Returns 0, or the errno of eventfd(2) (EMFILE, ENFILE, ENOMEM).
+  int Open();
+  int fd() const { return fd_; }
+
+  // An event was pushed. Adds 1, so that every event is an edge for EPOLLET.
+  void Signal();
+  // The queue became empty. REQUIRES: at least one Signal() since the last
+  // Clear(); so the read never blocks.
+  void Clear();
+
+  // For a caller that found the queue empty and holds no lock: sleeps in
+  // poll(2) until the descriptor is readable (0), a signal handler ran (EINTR),
+  // or returns EAGAIN at once when the user set O_NONBLOCK on the descriptor.
+  int Wait() const;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace rpma::emu
+
+#endif  // RPMA_EMULATOR_EVENT_FD_H_
