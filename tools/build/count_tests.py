@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counts the test cases of one or more runs of `bazel test`.
+
+Reads the files that Bazel wrote for --build_event_json_file, and the test.xml
+of each test that they name: so only what ran in those runs counts. Lists the
+failed and the skipped cases, with the reasons given, and ends with the line
+  N passed, N failed, N skipped
+A test that could not be built, or that wrote no report, counts as one failed
+case. Exits with 1 if a case failed or if none passed.
+"""
+import argparse
+import collections
+import json
+import os
+import sys
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+Case = collections.namedtuple("Case", "outcome name reason")
+
+
+def case_of_xml(label, element):
+    """The outcome of one <testcase>, in the format of GoogleTest and JUnit."""
+    suite = element.get("classname")
+    name = f"{label} {suite}.{element.get('name')}" if suite else label
+    for tag in ("failure", "error"):
+        if element.find(tag) is not None:
+            return Case("failed", name, "")
+    skipped = element.find("skipped")
+    if skipped is not None:
+        return Case("skipped", name, " ".join((skipped.get("message") or "").split()))
+    if element.get("status") == "notrun":
+        return Case("skipped", name, "disabled")
+    return Case("passed", name, "")
+
+
+def cases_of_result(label, result):
+    """The cases of one testResult event: of one run of a test or of a shard of it."""
+    reports = [output["uri"] for output in result.get("testActionOutput", [])
+               if output["name"] == "test.xml"]
+    cases = []
+    for uri in reports:
+        path = urllib.parse.unquote(urllib.parse.urlparse(uri).path)
+        try:
+            tree = ElementTree.parse(path)
+        except (OSError, ElementTree.ParseError):
+            continue
+        cases += [case_of_xml(label, element) for element in tree.iter("testcase")]
+    passed = result.get("status") == "PASSED"
+    if not passed and all(case.outcome != "failed" for case in cases):
+        cases.append(Case("failed", label, result.get("status", "no status").lower()))
+    return cases
+
+
+def cases_of_run(path):
+    """The cases of one run of `bazel test`."""
+    if not os.path.exists(path):
+        return [Case("failed", path, "the run did not start")]
+    tests, cases = {}, []
+    with open(path, encoding="utf-8") as events:
+        for event in map(json.loads, events):
+            kind, key = next(iter(event["id"].items()))
+            if kind == "targetConfigured" and "testSize" in event.get("configured", {}):
+                tests.setdefault(key["label"], False)
+            elif kind == "testResult":
+                tests[key["label"]] = True
+                cases += cases_of_result(key["label"], event["testResult"])
+    return cases + [Case("failed", label, "did not run") for label, ran in tests.items() if not ran]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", metavar="run", help="a build event file")
+    args = parser.parse_args()
+
+    cases = [case for run in args.runs for case in cases_of_run(run)]
+    for outcome in ("skipped", "failed"):
+        for case in cases:
+            if case.outcome == outcome:
+                print(f"{outcome}: {case.name}" + (f": {case.reason}" if case.reason else ""))
+    count = collections.Counter(case.outcome for case in cases)
+    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    sys.exit(1 if count["failed"] or not count["passed"] else 0)
+
+
+if __name__ == "__main__":
+    main()
