@@ -109,8 +109,9 @@ extern "C" {
  *
  * Requests of a connection are executed in the order posted. SEND, WRITE and
  * ATOMIC_WRITE take effect at the other side in that order; a READ may take
- * effect after later ones. Memory named in a request must stay registered, and
- * a source unchanged, until the request completed.
+ * effect after later ones; wait for its completion where that matters. Memory
+ * named in a request must stay registered, and a source unchanged, until the
+ * request completed.
  *
  * Every receive yields a completion. Other requests do if their flags ask for
  * one, or if they fail. Requests without a completion keep their place in the
@@ -189,17 +190,43 @@ extern "C" {
  * in software; see librpma_emu.h.
  */
 
-struct rpma_conn;
-struct rpma_conn_cfg;
-struct rpma_conn_req;
-struct rpma_cq;
-struct rpma_ep;
-struct rpma_mr_local;
-struct rpma_mr_remote;
+/* A protection domain on a device. Ended by rpma_peer_delete(). */
 struct rpma_peer;
+
+/*
+ * What a peer tells the other side of itself. Ended by rpma_peer_cfg_delete().
+ */
 struct rpma_peer_cfg;
-struct rpma_srq;
+
+/* A region of own memory. Ended by rpma_mr_dereg(). */
+struct rpma_mr_local;
+
+/* A view of the other side's region. Ended by rpma_mr_remote_delete(). */
+struct rpma_mr_remote;
+
+/* What a connection shall be like. Ended by rpma_conn_cfg_delete(). */
+struct rpma_conn_cfg;
+
+/* What a shared receive queue shall be like. Ended by rpma_srq_cfg_delete(). */
 struct rpma_srq_cfg;
+
+/* A receive queue that connections share. Ended by rpma_srq_delete(). */
+struct rpma_srq;
+
+/* An endpoint, where a server listens. Ended by rpma_ep_shutdown(). */
+struct rpma_ep;
+
+/*
+ * A connection to be. Ended by rpma_conn_req_delete() or
+ * rpma_conn_req_connect().
+ */
+struct rpma_conn_req;
+
+/* A connection. Ended by rpma_conn_delete(). */
+struct rpma_conn;
+
+/* A completion queue. It belongs to its connection or shared receive queue. */
+struct rpma_cq;
 
 /* --- Error codes ---------------------------------------------------------- */
 
