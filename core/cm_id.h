@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One side's CM id, and the duty to answer the peer that comes with it.
+
+#ifndef RPMA_CORE_CM_ID_H_
+#define RPMA_CORE_CM_ID_H_
+
+#include <utility>
+
+#include "core/owned.h"
+#include "core/rc.h"
+#include "core/transport.h"
+
+namespace rpma {
+
+// An id that came with a connection request and has not been accepted is
+// rejected before it is destroyed, on every way out: the peer is told and does
+// not wait for its timeout.
+class CmId {
+ public:
+  enum class Role { kActive, kPassive };
+
+  CmId() = default;
+  CmId(Transport& transport, rdma_cm_id* id, Role role)
+      : transport_(&transport), id_(transport, id), role_(role) {}
+  CmId(CmId&&) = default;
+  CmId& operator=(CmId&&) = default;
+  ~CmId() { (void)Close(); }
+
+  // Asks the peer for the connection (active) or grants it (passive). The
+  // outcome arrives as an event. kProvider: the call failed.
+  Rc Establish(rdma_conn_param* param);
+
+  // Rejects the request, if it is one that waits for its answer, and destroys
+  // the id. Both are tried, once; kProvider: a call failed.
+  Rc Close();
+
+  rdma_cm_id* get() const { return id_.get(); }
+  rdma_cm_id* operator->() const { return id_.get(); }
+  Role role() const { return role_; }
+
+ private:
+  Transport* transport_ = nullptr;
+  OwnedId id_;
+  Role role_ = Role::kActive;
+  bool accepted_ = false;
+};
+
+}  // namespace rpma
+
+#endif  // RPMA_CORE_CM_ID_H_

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a connection flushes: with native FLUSH requests, or by reading back
+// (read-after-write: the read pushes the writes before it out of the peer's
+// I/O caches).
+
+#ifndef RPMA_CORE_FLUSHER_H_
+#define RPMA_CORE_FLUSHER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/owned.h"
+#include "core/peer.h"
+#include "core/rc.h"
+#include "core/transport.h"
+
+namespace rpma {
+
+// Posting is safe from any number of threads, also while SetGranted() runs.
+class Flusher {
+ public:
+  // A remote range, inside its region. Its length may be 0 only if the range
+  // that a flush must touch is empty as well: see Connection::Flush().
+  struct Range {
+    uint64_t address = 0;
+    uint64_t length = 0;
+    uint32_t rkey = 0;
+  };
+
+  // Allocates the few bytes that reads land in.
+  Flusher();
+
+  // Registers them. kProvider: the registration failed.
+  Rc Register(const Peer& peer, const QpCaps& qp_caps);
+
+  // Deregisters them, once. kProvider: the call failed.
+  Rc Close() { return mr_.DestroyOrAbandon(); }
+
+  // The device may still write into the buffer: it must never be reused.
+  void AbandonBuffer() { (void)buffer_.release(); }
+
+  // Says whether the peer takes native FLUSH requests. At first it does not.
+  void SetGranted(bool granted) {
+    native_.store(granted && can_native_, std::memory_order_relaxed);
+  }
+  bool native() const { return native_.load(std::memory_order_relaxed); }
+
+  // Posts the flush. On failure nothing that completes has been posted.
+  Errno Post(Transport& transport, ibv_qp* qp, const Range& range,
+             FlushKind kind, int flags, const void* op_context) const {
+    return native() ? PostNative(transport, qp, range, kind, flags, op_context)
+                    : PostRead(transport, qp, range, flags, op_context);
+  }
+
+ private:
+  struct FreeBuffer {
+    void operator()(std::byte* buffer) const;
+  };
+
+  Errno PostNative(Transport& transport, ibv_qp* qp, Range range,
+                   FlushKind kind, int flags, const void* op_context) const;
+  Errno PostRead(Transport& transport, ibv_qp* qp, const Range& range,
+                 int flags, const void* op_context) const;
+
+  std::atomic<bool> native_ = false;
+  bool can_native_ = false;
+  uint32_t lkey_ = 0;
+  std::unique_ptr<std::byte, FreeBuffer> buffer_;
+  OwnedMr mr_;
+};
+
+}  // namespace rpma
+
+#endif  // RPMA_CORE_FLUSHER_H_
