@@ -75,6 +75,9 @@ class QueuePair final : public ibv_qp,
   ~QueuePair();
 
   // --- State machine: each 0, or EINVAL from a state that does not allow it.
+  // What the remote's requests wait for changes with the state, so these calls
+  // may execute requests of the remote QP and then call the environment
+  // (QueuePairFailed, Log): the caller holds no lock that those take.
   int ToInit();
   // Sets the remote QP; what the remote's requests waited for goes on.
   int ToReadyToReceive(std::shared_ptr<QueuePair> remote,
