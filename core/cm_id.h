@@ -5,8 +5,6 @@
 #ifndef RPMA_CORE_CM_ID_H_
 #define RPMA_CORE_CM_ID_H_
 
-#include <utility>
-
 #include "core/owned.h"
 #include "core/rc.h"
 #include "core/transport.h"
@@ -20,11 +18,10 @@ class CmId {
  public:
   enum class Role { kActive, kPassive };
 
-  CmId() = default;
   CmId(Transport& transport, rdma_cm_id* id, Role role)
       : transport_(&transport), id_(transport, id), role_(role) {}
   CmId(CmId&&) = default;
-  CmId& operator=(CmId&&) = default;
+  CmId& operator=(CmId&&) = delete;
   ~CmId() { (void)Close(); }
 
   // Asks the peer for the connection (active) or grants it (passive). The
@@ -40,10 +37,10 @@ class CmId {
   Role role() const { return role_; }
 
  private:
-  Transport* transport_ = nullptr;
+  Transport* transport_;
   OwnedId id_;
-  Role role_ = Role::kActive;
-  bool accepted_ = false;
+  Role role_;
+  bool answered_ = false;
 };
 
 }  // namespace rpma

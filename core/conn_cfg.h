@@ -7,7 +7,6 @@
 
 #include <librpma.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include "core/rc.h"
@@ -16,7 +15,6 @@
 namespace rpma {
 
 class SharedReceiveQueue;
-
 
 // Sizes are passed to the provider as they are; it may round them up.
 struct ConnCfg {

@@ -7,6 +7,7 @@
 #define RPMA_CORE_CONNECTION_END_H_
 
 #include <optional>
+#include <utility>
 
 #include "core/cm_id.h"
 #include "core/completion_queue.h"

@@ -21,8 +21,7 @@ namespace rpma {
 // Posting is safe from any number of threads, also while SetGranted() runs.
 class Flusher {
  public:
-  // A remote range, inside its region. Its length may be 0 only if the range
-  // that a flush must touch is empty as well: see Connection::Flush().
+  // A remote range of at least one byte, inside its region.
   struct Range {
     uint64_t address = 0;
     uint64_t length = 0;
