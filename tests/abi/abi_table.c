@@ -29,7 +29,8 @@ static const struct AbiLayout layouts[] = {
 };
 
 /* The pointers serve for the check of types only. */
-#define ABI_FUNCTION(name, pointer) __attribute__((unused)) static pointer = name;
+#define ABI_FUNCTION(name, pointer) \
+  __attribute__((unused)) static pointer = name;
 #include "tests/abi/functions.inc"
 #undef ABI_FUNCTION
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stands for a test that calls one function and only takes another's address. */
+/* Stands for a test that calls a function and takes another one's address. */
 #include "tests/called_functions/example.h"
 
 extern int (*rpma_pointer)(void);

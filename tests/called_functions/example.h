@@ -3,8 +3,7 @@
 #ifndef RPMA_TESTS_CALLED_FUNCTIONS_EXAMPLE_H_
 #define RPMA_TESTS_CALLED_FUNCTIONS_EXAMPLE_H_
 
-#define RPMA_TWICE(x) rpma_of_a_macro(x) + \
-                      rpma_of_a_macro(x)
+#define RPMA_TWICE(x) rpma_of_a_macro(x) + rpma_of_a_macro(x)
 
 typedef void rpma_of_a_typedef(int level, ...);
 
@@ -16,7 +15,6 @@ int rpma_called(void); /* of which rpma_trailing(2) is part */
 
 int rpma_address_taken(void);
 
-const char *rpma_split(
-    int first, struct rpma_struct *second);
+const char *rpma_split(int first, struct rpma_struct *second);
 
 #endif /* RPMA_TESTS_CALLED_FUNCTIONS_EXAMPLE_H_ */
