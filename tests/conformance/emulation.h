@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The emulated world of one test: a fresh fabric, selected while it lives.
+
+#ifndef RPMA_TESTS_CONFORMANCE_EMULATION_H_
+#define RPMA_TESTS_CONFORMANCE_EMULATION_H_
+
+#include <librpma_emu.h>
+
+#include <string>
+
+namespace rpma::test {
+
+class Emulation {
+ public:
+  explicit Emulation(const std::string& profile);
+  Emulation(const Emulation&) = delete;
+  Emulation& operator=(const Emulation&) = delete;
+  ~Emulation();
+
+  rpma_emu_fabric* fabric() const { return fabric_; }
+
+  // A further device, with options as in "max_cqe=16", which owns `address`.
+  void AddDevice(const std::string& name, const std::string& options,
+                 const std::string& address);
+  // A host that never answers: a route leads to it, but nobody owns it.
+  void AddSilentHost(const std::string& address);
+
+ private:
+  rpma_emu_fabric* fabric_ = nullptr;
+};
+
+}  // namespace rpma::test
+
+#endif  // RPMA_TESTS_CONFORMANCE_EMULATION_H_

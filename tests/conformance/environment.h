@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the command line says about the transport under test:
+//
+//   conformance_test [--transport=emulator|verbs] [--address=ADDRESS]
+//                    [GoogleTest's flags]
+
+#ifndef RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
+#define RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
+
+namespace rpma::test {
+
+// Reads the flags that GoogleTest left over. False, after saying why on stderr,
+// if the suite cannot run as asked.
+bool ParseFlags(int argc, char** argv);
+
+// An address of this host with a device behind it. Tests play both sides.
+const char* TestAddress();
+
+}  // namespace rpma::test
+
+#endif  // RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "tests/conformance/region.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace rpma::test {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+uint8_t* AllocatePages(size_t size) {
+  const size_t rounded = (size + kPage - 1) / kPage * kPage;
+  void* memory = std::aligned_alloc(kPage, rounded);
+  std::memset(memory, 0, rounded);
+  return static_cast<uint8_t*>(memory);
+}
+
+}  // namespace
+
+Region::Region(rpma_peer* peer, size_t size, int usage)
+    : size_(size), memory_(AllocatePages(size)) {
+  EXPECT_THAT(rpma_mr_reg(peer, memory_.get(), size, usage, mr_.address()),
+              IsOk());
+}
+
+void Region::Fill(uint8_t value) const { std::ranges::fill(bytes(), value); }
+
+MrDescriptor Region::Descriptor() const {
+  MrDescriptor descriptor = {};
+  EXPECT_THAT(rpma_mr_get_descriptor(mr_, descriptor.data()), IsOk());
+  return descriptor;
+}
+
+RemoteMr Region::Remote() const {
+  const MrDescriptor descriptor = Descriptor();
+  RemoteMr remote;
+  EXPECT_THAT(rpma_mr_remote_from_descriptor(
+                  descriptor.data(), descriptor.size(), remote.address()),
+              IsOk());
+  return remote;
+}
+
+void Region::Free::operator()(uint8_t* memory) const { std::free(memory); }
+
+}  // namespace rpma::test
