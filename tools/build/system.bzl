@@ -108,3 +108,30 @@ system_rdma_core = repository_rule(
     environ = ["CC"],
     local = True,
 )
+
+# OpenSSL: libcrypto.
+
+_OPENSSL_BUILD = """
+package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "crypto",
+    linkopts = ["-lcrypto"],
+)
+"""
+
+def _openssl_impl(ctx):
+    cxx = ctx.os.environ.get("CC", "c++")
+    ctx.file("probe.cc", "#include <openssl/evp.h>\n", executable = False)
+    usable = ctx.execute([cxx, "-fsyntax-only", "probe.cc"])
+    if usable.return_code != 0:
+        fail("apt-get install libssl-dev\n" + usable.stderr)
+    ctx.file("WORKSPACE", "")
+    ctx.file("BUILD.bazel", _OPENSSL_BUILD)
+
+system_openssl = repository_rule(
+    implementation = _openssl_impl,
+    configure = True,
+    environ = ["CC"],
+    local = True,
+)

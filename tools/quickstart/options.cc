@@ -36,8 +36,8 @@ uint64_t ParseNumber(std::string_view option, std::string_view text,
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < min || number > max) {
-    UsageError(Text(option, " '", text, "' is not a number from ", min, " to ",
-                    max));
+    UsageError(
+        Text(option, " '", text, "' is not a number from ", min, " to ", max));
   }
   return number;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How far a transfer has come, on stderr: a bar on a terminal, and anywhere else
-// one line when it is done.
+// How far a transfer has come, on stderr: a bar on a terminal, and anywhere
+// else one line when it is done.
 
 #ifndef RPMA_TOOLS_QUICKSTART_PROGRESS_H_
 #define RPMA_TOOLS_QUICKSTART_PROGRESS_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Opens devices, maps and registers memory.
+
+#include "tools/quickstart/memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tools/quickstart/failure.h"
+
+namespace rpma::quickstart {
+
+PeerPtr OpenPeer(const std::string& address, rpma_util_ibv_context_type type) {
+  ibv_context* device = nullptr;
+  Check(rpma_utils_get_ibv_context(address.c_str(), type, &device),
+        Text("find the RDMA device for the address '", address, "'"));
+  rpma_peer* peer = nullptr;
+  Check(rpma_peer_new(device, &peer),
+        Text("use the RDMA device of the address '", address, "'"));
+  return PeerPtr(peer);
+}
+
+Memory::Pages::Pages(size_t bytes) : size(bytes) {
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
+    throw Failure(Text("cannot map ", bytes, " bytes of memory: ",
+                       strerror(errno), "; use a smaller region or file"));
+  }
+  data = static_cast<uint8_t*>(mapped);
+}
+
+Memory::Pages::~Pages() { munmap(data, size); }
+
+Memory::Memory(rpma_peer* peer, size_t size, int usage) : pages_(size) {
+  rpma_mr_local* region = nullptr;
+  Check(rpma_mr_reg(peer, pages_.data, size, usage, &region),
+        Text("register ", size, " bytes of memory"));
+  region_.reset(region);
+}
+
+}  // namespace rpma::quickstart
