@@ -28,8 +28,8 @@ namespace rpma {
 //
 //   const bool registered = (rpma::RegisterEmulator(&TheSource()), true);
 //
-// Methods are called from any thread, holding no lock. They may throw
-// std::bad_alloc and nothing else.
+// Methods are called from any thread, holding no lock. Default() may throw
+// std::bad_alloc; the others neither allocate nor throw.
 class EmulatorSource {
  public:
   // The transport of the fabric that was selected explicitly, or nullptr.

@@ -6,6 +6,29 @@
 
 namespace rpma {
 
+Rc CreateEventChannel(Transport& transport, OwnedEventChannel* out) {
+  rdma_event_channel* channel = nullptr;
+  const Errno error = transport.CreateEventChannel(&channel);
+  if (error != Errno::kOk) {
+    RPMA_LOG(ERROR, "rdma_create_event_channel() failed: %s",
+             log::Reason(error));
+    return Rc::kProvider;
+  }
+  *out = OwnedEventChannel(transport, channel);
+  return Rc::kOk;
+}
+
+Rc CreateId(Transport& transport, rdma_event_channel* channel, OwnedId* out) {
+  rdma_cm_id* id = nullptr;
+  const Errno error = transport.CreateId(channel, &id);
+  if (error != Errno::kOk) {
+    RPMA_LOG(ERROR, "rdma_create_id() failed: %s", log::Reason(error));
+    return Rc::kProvider;
+  }
+  *out = OwnedId(transport, id);
+  return Rc::kOk;
+}
+
 Rc CmId::Establish(rdma_conn_param* param) {
   const bool active = role_ == Role::kActive;
   const Errno error = active ? transport_->Connect(id_.get(), param)

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One side's CM id, and the duty to answer the peer that comes with it.
+// CM ids: making them and their channels, and one side's id of a connection
+// with the duty to answer the peer.
 
 #ifndef RPMA_CORE_CM_ID_H_
 #define RPMA_CORE_CM_ID_H_
+
+#include <utility>
 
 #include "core/owned.h"
 #include "core/rc.h"
 #include "core/transport.h"
 
 namespace rpma {
+
+// Creates an event channel. kProvider: the call failed.
+Rc CreateEventChannel(Transport& transport, OwnedEventChannel* out);
+
+// Creates an id on `channel`; a synchronous one if that is nullptr. kProvider:
+// the call failed.
+Rc CreateId(Transport& transport, rdma_event_channel* channel, OwnedId* out);
 
 // An id that came with a connection request and has not been accepted is
 // rejected before it is destroyed, on every way out: the peer is told and does
@@ -18,8 +28,8 @@ class CmId {
  public:
   enum class Role { kActive, kPassive };
 
-  CmId(Transport& transport, rdma_cm_id* id, Role role)
-      : transport_(&transport), id_(transport, id), role_(role) {}
+  CmId(Transport& transport, OwnedId id, Role role)
+      : transport_(&transport), id_(std::move(id)), role_(role) {}
   CmId(CmId&&) = default;
   CmId& operator=(CmId&&) = delete;
   ~CmId() { (void)Close(); }

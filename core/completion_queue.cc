@@ -50,8 +50,9 @@ Rc CompletionQueue::Create(const Peer& peer, uint32_t size,
   const Errno error =
       transport.CreateCq(peer.context(), cqe, queue.channel_, &cq);
   if (error != Errno::kOk) {
-    RPMA_LOG(ERROR, "ibv_create_cq(cqe=%d) failed: %s; device %s takes up to %u",
-             cqe, log::Reason(error), peer.caps().name, peer.caps().max_cqe);
+    RPMA_LOG(ERROR,
+             "ibv_create_cq(cqe=%d) failed: %s; device %s takes up to %u", cqe,
+             log::Reason(error), peer.caps().name, peer.caps().max_cqe);
     return Rc::kProvider;
   }
   queue.cq_ = OwnedCq(transport, cq);

@@ -20,7 +20,8 @@ namespace rpma {
 // non-blocking and empty, or a signal handler ran; else ERROR.
 Rc NextCqEvent(Transport& transport, ibv_comp_channel* channel, ibv_cq** cq);
 
-// Creates a completion channel on the peer's device. kProvider: the call failed.
+// Creates a completion channel on the peer's device. kProvider: the call
+// failed.
 Rc CreateCompChannel(const Peer& peer, OwnedCompChannel* out);
 
 // Wait() and Poll() may run in any number of threads at once.

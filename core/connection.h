@@ -17,11 +17,14 @@
 #include "core/flusher.h"
 #include "core/mr_local.h"
 #include "core/mr_remote.h"
+#include "core/peer.h"
 #include "core/peer_cfg.h"
 #include "core/rc.h"
 #include "core/transport.h"
 
 namespace rpma {
+
+class SendRequest;
 
 // Requests may be posted from any number of threads. NextEvent() and Wait():
 // one thread at a time each.
@@ -35,13 +38,17 @@ namespace rpma {
 // be nullptr where their offset and all lengths are 0: a request without data.
 class alignas(64) Connection {
  public:
-  // Takes over `end` and registers what flushing needs. kProvider: that failed.
-  // `end` is not established yet; see ConnectionRequest::Connect().
-  static Rc Create(std::unique_ptr<ConnectionEnd> end,
-                   std::unique_ptr<Connection>* out);
+  // Makes a connection of `end`: registers what flushing needs, then connects
+  // (active) or accepts (passive), with the private data `pdata` unless that is
+  // nullptr. Consumes `end` in any case. kProvider: a call failed.
+  static Rc Establish(std::unique_ptr<ConnectionEnd> end,
+                      const rpma_conn_private_data* pdata,
+                      std::unique_ptr<Connection>* out);
+
+  ~Connection() { (void)Close(); }
 
   // Destroys everything in order: flush region, QP, RCQ, CQ, id, channels. Each
-  // step is tried, once; kProvider: one failed.
+  // step is tried, once; kProvider: one failed. Nothing is left to use.
   Rc Close();
 
   // --- Requests --------------------------------------------------------------
@@ -104,14 +111,24 @@ class alignas(64) Connection {
  private:
   explicit Connection(std::unique_ptr<ConnectionEnd> end);
 
-  Rc PostSend(const char* operation, ibv_send_wr* wr, size_t length);
+  Rc PostWrite(ibv_wr_opcode opcode, const MrRemote* dst, size_t dst_offset,
+               const MrLocal* src, size_t src_offset, size_t length, int flags,
+               uint32_t imm, const void* op_context);
+  Rc PostMessage(ibv_wr_opcode opcode, const MrLocal* src, size_t offset,
+                 size_t length, int flags, uint32_t imm,
+                 const void* op_context);
+  Rc PostNativeAtomicWrite(const AtomicWriteWr& wr);
+  Rc PostSend(const char* operation, size_t length, SendRequest& request);
+  Rc CheckFlushType(const MrRemote& dst, rpma_flush_type type) const;
   [[gnu::cold]] void WarnOfCut(const MrRemote& dst, size_t offset,
                                size_t length);
 
   // What requests use comes first, in one cache line.
   Transport& transport_;
   ibv_qp* const qp_;
+  const Peer& peer_;
   Flusher flusher_;
+  const bool native_atomic_write_;
   std::atomic<bool> direct_write_to_pmem_ = false;
   std::atomic<bool> warned_of_cut_ = false;
 

@@ -3,9 +3,8 @@
 #include "core/connection_end.h"
 
 #include "core/log.h"
-#include "core/request_failure.h"
+#include "core/receive.h"
 #include "core/shared_receive_queue.h"
-#include "core/work_request.h"
 
 namespace rpma {
 namespace {
@@ -25,15 +24,9 @@ ibv_cq* RecvCq(SharedReceiveQueue* srq, CompletionQueue* rcq,
 
 Rc ConnectionEnd::MoveToOwnChannel() {
   Transport& transport = peer_.transport();
-  rdma_event_channel* channel = nullptr;
-  Errno error = transport.CreateEventChannel(&channel);
-  if (error != Errno::kOk) {
-    RPMA_LOG(ERROR, "rdma_create_event_channel() failed: %s",
-             log::Reason(error));
-    return Rc::kProvider;
-  }
-  event_channel_ = OwnedEventChannel(transport, channel);
-  error = transport.MigrateId(id_.get(), channel);
+  const Rc rc = CreateEventChannel(transport, &event_channel_);
+  if (rc != Rc::kOk) return rc;
+  const Errno error = transport.MigrateId(id_.get(), event_channel_.get());
   if (error != Errno::kOk) {
     RPMA_LOG(ERROR, "rdma_migrate_id() failed: %s", log::Reason(error));
     return Rc::kProvider;
@@ -50,18 +43,19 @@ Rc ConnectionEnd::CreateQueues(const ConnCfg& cfg) {
              static_cast<void*>(peer_.context()));
     return Rc::kProvider;
   }
-  const Rc rc = CreateCompletionQueues(cfg);
-  return rc == Rc::kOk ? CreateQueuePair(cfg) : rc;
+  SharedReceiveQueue* const srq = cfg.srq.get();
+  const Rc rc = CreateCompletionQueues(cfg, srq);
+  return rc == Rc::kOk ? CreateQueuePair(cfg, srq) : rc;
 }
 
-Rc ConnectionEnd::CreateCompletionQueues(const ConnCfg& cfg) {
+Rc ConnectionEnd::CreateCompletionQueues(const ConnCfg& cfg,
+                                         SharedReceiveQueue* srq) {
   Rc rc = Rc::kOk;
   if (cfg.shared_channel.get()) rc = CreateCompChannel(peer_, &shared_channel_);
   if (rc == Rc::kOk) {
     rc = CompletionQueue::Create(peer_, cfg.cq_size.get(),
                                  shared_channel_.get(), &cq_);
   }
-  SharedReceiveQueue* const srq = cfg.srq.get();
   const bool srq_has_rcq = srq != nullptr && srq->rcq() != nullptr;
   const uint32_t rcq_size = cfg.rcq_size.get();
   if (rc == Rc::kOk && rcq_size > 0 && !srq_has_rcq) {
@@ -70,10 +64,9 @@ Rc ConnectionEnd::CreateCompletionQueues(const ConnCfg& cfg) {
   return rc;
 }
 
-Rc ConnectionEnd::CreateQueuePair(const ConnCfg& cfg) {
+Rc ConnectionEnd::CreateQueuePair(const ConnCfg& cfg, SharedReceiveQueue* srq) {
   Transport& transport = peer_.transport();
   const DeviceCaps& caps = peer_.caps();
-  SharedReceiveQueue* const srq = cfg.srq.get();
   const QpConfig config = {.pd = peer_.pd(),
                            .send_cq = cq_->get(),
                            .recv_cq = RecvCq(srq, rcq(), cq()),
@@ -99,15 +92,9 @@ Rc ConnectionEnd::CreateQueuePair(const ConnCfg& cfg) {
 
 Rc ConnectionEnd::Recv(const MrLocal* dst, size_t offset, size_t length,
                        const void* op_context) {
-  if (!Fits(dst, offset, length)) {
-    return RangeFailure("receive", "local", offset, length, dst->size());
-  }
-  RecvRequest request(dst, offset, length, op_context);
-  const Errno error = peer_.transport().PostRecv(qp(), request.get());
-  if (error != Errno::kOk) {
-    return PostFailure("ibv_post_recv", "receive", length, peer_.caps(), error);
-  }
-  return Rc::kOk;
+  return PostReceive(
+      peer_, "ibv_post_recv", dst, offset, length, op_context,
+      [this](ibv_recv_wr* wr) { return peer_.transport().PostRecv(qp(), wr); });
 }
 
 Rc ConnectionEnd::CloseRest() {

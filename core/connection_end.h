@@ -58,8 +58,8 @@ class ConnectionEnd {
   PrivateData& private_data() { return private_data_; }
 
  private:
-  Rc CreateCompletionQueues(const ConnCfg& cfg);
-  Rc CreateQueuePair(const ConnCfg& cfg);
+  Rc CreateCompletionQueues(const ConnCfg& cfg, SharedReceiveQueue* srq);
+  Rc CreateQueuePair(const ConnCfg& cfg, SharedReceiveQueue* srq);
 
   const Peer& peer_;
   PrivateData private_data_;

@@ -59,7 +59,9 @@ class ConnectionRequest {
   }
 
   // What came with the request. Stays where it is until the connection ends.
-  rpma_conn_private_data private_data() { return end_->private_data().View(); }
+  rpma_conn_private_data private_data() const {
+    return end_->private_data().View();
+  }
 
  private:
   ConnectionRequest(const Peer& peer, CmId id);

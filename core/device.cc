@@ -2,6 +2,7 @@
 
 #include "core/device.h"
 
+#include "core/cm_id.h"
 #include "core/log.h"
 #include "core/owned.h"
 
@@ -13,14 +14,9 @@ Rc FindDevice(Transport& transport, Address::Side side, const char* node,
   Rc rc = Address::Lookup(transport, side, node, nullptr, &address);
   if (rc != Rc::kOk) return rc;
 
-  rdma_cm_id* raw_id = nullptr;
-  if (const Errno error = transport.CreateId(nullptr, &raw_id);
-      error != Errno::kOk) {
-    RPMA_LOG(ERROR, "rdma_create_id() failed: %s", log::Reason(error));
-    return Rc::kProvider;
-  }
-  OwnedId id(transport, raw_id);
-
+  OwnedId id;
+  rc = CreateId(transport, nullptr, &id);
+  if (rc != Rc::kOk) return rc;
   rc = side == Address::Side::kLocal
            ? address.Bind(id.get())
            : address.Resolve(id.get(), kFindDeviceTimeoutMs);

@@ -18,12 +18,12 @@
 
 // Logs a printf-formatted message, without a newline, at FATAL, ERROR, WARNING,
 // NOTICE, INFO or DEBUG. Arguments are evaluated only if the level is enabled.
-#define RPMA_LOG(level, ...)                                             \
-  do {                                                                   \
-    if (::rpma::log::Enabled(RPMA_LOG_LEVEL_##level)) {                  \
-      ::rpma::log::Write(RPMA_LOG_LEVEL_##level, __FILE__, __LINE__,     \
+#define RPMA_LOG(level, ...)                                               \
+  do {                                                                     \
+    if (::rpma::log::Enabled(RPMA_LOG_LEVEL_##level)) {                    \
+      ::rpma::log::Write(RPMA_LOG_LEVEL_##level, __FILE__, __LINE__,       \
                          static_cast<const char*>(__func__), __VA_ARGS__); \
-    }                                                                    \
+    }                                                                      \
   } while (false)
 
 namespace rpma::log {

@@ -83,10 +83,8 @@ Rc MrLocal::AdvisePiece(size_t offset, uint32_t length, int advice,
 }
 
 MrDescriptor MrLocal::Describe() const {
-  return {.address = address_,
-          .length = size_,
-          .rkey = mr_->rkey,
-          .usage = usage_};
+  return {
+      .address = address_, .length = size_, .rkey = mr_->rkey, .usage = usage_};
 }
 
 }  // namespace rpma

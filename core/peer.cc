@@ -30,8 +30,7 @@ void RegMrHint(const DeviceCaps& caps, Errno error, char* hint, size_t size) {
     std::snprintf(hint, size,
                   "; this memory needs on-demand paging, which the device does "
                   "not have");
-  } else if (error == Errno{ENOMEM} &&
-             getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+  } else if (error == Errno{ENOMEM} && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
              limit.rlim_cur != RLIM_INFINITY) {
     std::snprintf(hint, size,
                   "; the locked-memory limit of the process (RLIMIT_MEMLOCK, "
@@ -73,15 +72,13 @@ Rc Peer::RegisterMemory(void* address, size_t size, int usage,
   uint32_t access = AccessFor(usage, caps_);
   for (;;) {
     ibv_mr* mr = nullptr;
-    const Errno error =
-        transport_.RegMr(pd_.get(), address, size, access, &mr);
+    const Errno error = transport_.RegMr(pd_.get(), address, size, access, &mr);
     if (error == Errno::kOk) {
       *out = OwnedMr(transport_, mr);
       return Rc::kOk;
     }
     const bool cannot_pin = error == Errno{EOPNOTSUPP};
-    const bool cannot_write =
-        error == Errno{EFAULT} || error == Errno{EACCES};
+    const bool cannot_write = error == Errno{EFAULT} || error == Errno{EACCES};
     if (cannot_pin && caps_.odp_rc_read_write && !(access & kMrOnDemand)) {
       access |= kMrOnDemand;
     } else if (cannot_write && (access & kMrLocalWrite) &&

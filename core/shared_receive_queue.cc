@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "core/log.h"
-#include "core/request_failure.h"
-#include "core/work_request.h"
+#include "core/receive.h"
 
 namespace rpma {
 
@@ -18,10 +17,9 @@ Rc SharedReceiveQueue::Create(const Peer& peer, const SrqCfg& cfg,
   ibv_srq* srq = nullptr;
   const Errno error = transport.CreateSrq(peer.pd(), size, &srq);
   if (error != Errno::kOk) {
-    RPMA_LOG(ERROR,
-             "ibv_create_srq(max_wr=%u) failed: %s; device %s takes up to %u",
-             size, log::Reason(error), peer.caps().name,
-             peer.caps().max_srq_wr);
+    RPMA_LOG(
+        ERROR, "ibv_create_srq(max_wr=%u) failed: %s; device %s takes up to %u",
+        size, log::Reason(error), peer.caps().name, peer.caps().max_srq_wr);
     return Rc::kProvider;
   }
   queue->srq_ = OwnedSrq(transport, srq);
@@ -42,17 +40,10 @@ Rc SharedReceiveQueue::Close() {
 
 Rc SharedReceiveQueue::Recv(const MrLocal* dst, size_t offset, size_t length,
                             const void* op_context) {
-  if (!Fits(dst, offset, length)) {
-    return RangeFailure("receive", "local", offset, length, dst->size());
-  }
-  RecvRequest request(dst, offset, length, op_context);
-  const Errno error =
-      peer_.transport().PostSrqRecv(srq_.get(), request.get());
-  if (error != Errno::kOk) {
-    return PostFailure("ibv_post_srq_recv", "receive", length, peer_.caps(),
-                       error);
-  }
-  return Rc::kOk;
+  return PostReceive(peer_, "ibv_post_srq_recv", dst, offset, length,
+                     op_context, [this](ibv_recv_wr* wr) {
+                       return peer_.transport().PostSrqRecv(srq_.get(), wr);
+                     });
 }
 
 }  // namespace rpma

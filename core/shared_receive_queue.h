@@ -34,7 +34,7 @@ class SharedReceiveQueue {
 
   // nullptr if the queue has none: receives then complete on the CQ of the
   // connection on which they arrive.
-  CompletionQueue* rcq() { return rcq_ ? &*rcq_ : nullptr; }
+  CompletionQueue* rcq() const { return rcq_ ? &*rcq_ : nullptr; }
   ibv_srq* get() const { return srq_.get(); }
 
  private:
@@ -42,7 +42,9 @@ class SharedReceiveQueue {
 
   const Peer& peer_;
   OwnedSrq srq_;
-  std::optional<CompletionQueue> rcq_;  // destroyed before the queue
+  // Destroyed before the queue. Mutable: a part with an identity of its own,
+  // not a value of the queue.
+  mutable std::optional<CompletionQueue> rcq_;
 };
 
 }  // namespace rpma

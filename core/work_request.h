@@ -64,7 +64,8 @@ class SendRequest {
     wr_.wr.rdma.rkey = rkey;
   }
   void SetRemote(const MrRemote* region, size_t offset) {
-    if (region != nullptr) SetRemote(region->address() + offset, region->rkey());
+    if (region != nullptr)
+      SetRemote(region->address() + offset, region->rkey());
   }
   void SetImm(uint32_t imm) { wr_.imm_data = htonl(imm); }
   void AddFlags(unsigned flags) { wr_.send_flags |= flags; }

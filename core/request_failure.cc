@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "core/request_failure.h"
+
+#include <cerrno>
+
+#include "core/log.h"
+
+namespace rpma {
+
+Rc RangeFailure(const char* operation, const char* side, size_t offset,
+                size_t length, size_t region_size) {
+  RPMA_LOG(ERROR,
+           "%s of %zu bytes at offset %zu of a %s region of %zu bytes: a "
+           "request stays inside its region and below 4 GiB",
+           operation, length, offset, side, region_size);
+  return Rc::kInval;
+}
+
+Rc PostFailure(const char* call, const char* operation, size_t length,
+               const DeviceCaps& caps, Errno error) {
+  RPMA_LOG(ERROR,
+           "%s(%s of %zu bytes) failed: %s%s; device %s takes messages of up "
+           "to %u bytes",
+           call, operation, length, log::Reason(error),
+           error == Errno{ENOMEM}
+               ? " (the queue is full: take completions, or make it larger)"
+               : "",
+           caps.name, caps.max_msg_size);
+  return Rc::kProvider;
+}
+
+}  // namespace rpma
