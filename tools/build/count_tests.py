@@ -4,7 +4,8 @@
 
 Reads the files that Bazel wrote for --build_event_json_file, and the test.xml
 of each test that they name: so only what ran in those runs counts. Lists the
-failed and the skipped cases, with the reasons given, and ends with the line
+failed and the skipped cases, with the name of the file, the run, and with the
+reasons given; ends with the line
   N passed, N failed, N skipped
 A test that could not be built, or that wrote no report, counts as one failed
 case. Exits with 1 if a case failed or if none passed.
@@ -20,16 +21,21 @@ import xml.etree.ElementTree as ElementTree
 Case = collections.namedtuple("Case", "outcome name reason")
 
 
+def one_line(text):
+    return " ".join((text or "").split())
+
+
 def case_of_xml(label, element):
     """The outcome of one <testcase>, in the format of GoogleTest and JUnit."""
     suite = element.get("classname")
     name = f"{label} {suite}.{element.get('name')}" if suite else label
     for tag in ("failure", "error"):
-        if element.find(tag) is not None:
-            return Case("failed", name, "")
+        failure = element.find(tag)
+        if failure is not None:
+            return Case("failed", name, one_line(failure.get("message")))
     skipped = element.find("skipped")
     if skipped is not None:
-        return Case("skipped", name, " ".join((skipped.get("message") or "").split()))
+        return Case("skipped", name, one_line(skipped.get("message")))
     if element.get("status") == "notrun":
         return Case("skipped", name, "disabled")
     return Case("passed", name, "")
@@ -56,7 +62,7 @@ def cases_of_result(label, result):
 def cases_of_run(path):
     """The cases of one run of `bazel test`."""
     if not os.path.exists(path):
-        return [Case("failed", path, "the run did not start")]
+        return [Case("failed", "all tests", "the run did not start")]
     tests, cases = {}, []
     with open(path, encoding="utf-8") as events:
         for event in map(json.loads, events):
@@ -75,12 +81,13 @@ def main():
     parser.add_argument("runs", nargs="*", metavar="run", help="a build event file")
     args = parser.parse_args()
 
-    cases = [case for run in args.runs for case in cases_of_run(run)]
-    for outcome in ("skipped", "failed"):
-        for case in cases:
-            if case.outcome == outcome:
-                print(f"{outcome}: {case.name}" + (f": {case.reason}" if case.reason else ""))
-    count = collections.Counter(case.outcome for case in cases)
+    count = collections.Counter()
+    for path in args.runs:
+        run = os.path.splitext(os.path.basename(path))[0]
+        for case in cases_of_run(path):
+            count[case.outcome] += 1
+            if case.outcome != "passed":
+                print(f"{case.outcome} ({run}): {case.name}: {case.reason or 'no reason given'}")
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
     sys.exit(1 if count["failed"] or not count["passed"] else 0)
 
