@@ -76,9 +76,9 @@ extern "C" {
  *     used by any number of threads;
  *   - on one connection, rpma_read(), rpma_write(), rpma_write_with_imm(),
  *     rpma_atomic_write(), rpma_flush(), rpma_send(), rpma_send_with_imm(),
- *     rpma_recv(), rpma_conn_disconnect() and the getters may run in any number
- *     of threads, and so may rpma_cq_wait() and rpma_cq_get_wc() on its
- *     completion queues;
+ *     rpma_recv(), rpma_conn_apply_remote_peer_cfg(), rpma_conn_disconnect()
+ *     and the getters may run in any number of threads, and so may
+ *     rpma_cq_wait() and rpma_cq_get_wc() on its completion queues;
  *   - rpma_conn_next_event() and rpma_conn_wait() may each run in one thread at
  *     a time for a connection;
  *   - rpma_ep_next_conn_req() may run in several threads: each request goes to
@@ -848,7 +848,7 @@ int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd);
  *   RPMA_E_INVAL     ep or req_ptr is NULL; the event fetched is no connection
  *                    request, and is dropped; cfg asks for a shared completion
  *                    channel together with a shared receive queue that has a
- *                    receive completion queue
+ *                    receive completion queue, and no event is fetched
  *   RPMA_E_NOMEM     out of memory
  *   RPMA_E_NO_EVENT  no request waits (O_NONBLOCK), or a signal came
  *   RPMA_E_PROVIDER  rdma_get_cm_event, rdma_ack_cm_event,
@@ -1071,9 +1071,8 @@ int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq,
                    bool *is_rcq);
 
 /*
- * Applies what the other side says of itself to rpma_flush() on this
- * connection. The values are copied. Call it before the first flush, and from
- * one thread at a time.
+ * Applies what the other side says of itself to the flushes that are posted on
+ * this connection from now on. The values are copied.
  *
  *   RPMA_E_INVAL  conn or pcfg is NULL
  */
