@@ -83,6 +83,11 @@ rpma_conn_event NextEvent(rpma_conn* conn) {
 
 bool HasEvent(const rpma_conn* conn) { return IsReadable(EventFd(conn)); }
 
+void ExpectEventIff(bool expected, const rpma_conn* conn) {
+  const int fd = EventFd(conn);
+  EXPECT_EQ(expected ? BecomesReadable(fd) : IsReadable(fd), expected);
+}
+
 ibv_wc Poll(rpma_cq* cq) {
   ibv_wc wc = {};
   int rc = rpma_cq_get_wc(cq, 1, &wc, nullptr);

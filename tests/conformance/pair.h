@@ -78,6 +78,8 @@ int CompletionFd(const rpma_cq* cq);
 rpma_conn_event NextEvent(rpma_conn* conn);
 // Whether an event can be fetched at this moment.
 bool HasEvent(const rpma_conn* conn);
+// Expects that an event can be fetched, for which it is given time, or none.
+void ExpectEventIff(bool expected, const rpma_conn* conn);
 
 // The next completion of a queue that has a completion channel of its own.
 // Reaching the deadline fails the test and gives a wr_id of UINT64_MAX.

@@ -13,6 +13,7 @@ constexpr Provider kRoce = {
     .passive_waits_for_active = true,
     .disconnect_flushes_peer = false,
     .closed_waits_for_peer = true,
+    .send_after_peer_disconnected = IBV_WC_RETRY_EXC_ERR,
     .time_wait_event = true,
     .on_demand_paging = false,
     .advise_mr = false,
@@ -21,6 +22,8 @@ constexpr Provider kRoce = {
 constexpr Provider kIb = [] {
   Provider ib = kRoce;
   ib.name = "ib";
+  ib.on_demand_paging = true;
+  ib.advise_mr = true;
   return ib;
 }();
 
@@ -32,6 +35,7 @@ constexpr Provider kIwarp = {
     .passive_waits_for_active = false,
     .disconnect_flushes_peer = true,
     .closed_waits_for_peer = false,
+    .send_after_peer_disconnected = IBV_WC_WR_FLUSH_ERR,
     .time_wait_event = false,
     .on_demand_paging = false,
     .advise_mr = false,

@@ -6,6 +6,7 @@
 #define RPMA_TESTS_CONFORMANCE_PROVIDER_H_
 
 #include <gtest/gtest.h>
+#include <infiniband/verbs.h>
 
 #include <cstdint>
 #include <ostream>
@@ -34,6 +35,8 @@ struct Provider {
   // The side that disconnects is CLOSED once the peer disconnected, too (DREP);
   // else without its help.
   bool closed_waits_for_peer;
+  // How a send posted after the peer disconnected ends.
+  ibv_wc_status send_after_peer_disconnected;
   // A second CLOSED follows the first when time-wait is over.
   bool time_wait_event;
 

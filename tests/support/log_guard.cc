@@ -45,6 +45,11 @@ std::vector<std::string> LogGuard::Take(rpma_log_level level) {
   return taken;
 }
 
+void LogGuard::Discard() {
+  const std::lock_guard lock(mutex_);
+  messages_.clear();
+}
+
 void LogGuard::Receive(rpma_log_level level, const char* /*file*/, int /*line*/,
                        const char* /*function*/, const char* format, ...) {
   LogGuard* guard = active;
