@@ -3,8 +3,6 @@
 
 #include "tools/quickstart/options.h"
 
-#include <getopt.h>
-
 #include <charconv>
 #include <string_view>
 
@@ -13,18 +11,6 @@
 
 namespace rpma::quickstart {
 namespace {
-
-constexpr option kOptions[] = {
-    {"file", required_argument, nullptr, 'f'},
-    {"region-size", required_argument, nullptr, 's'},
-    {"transport", required_argument, nullptr, 't'},
-    {"address", required_argument, nullptr, 'a'},
-    {"port", required_argument, nullptr, 'p'},
-    {"role", required_argument, nullptr, 'r'},
-    {"json", no_argument, nullptr, 'j'},
-    {"help", no_argument, nullptr, 'h'},
-    {nullptr, 0, nullptr, 0},
-};
 
 [[noreturn]] void UsageError(const std::string& message) {
   throw Failure(Text(message, " (--help lists the options)"), kExitUsage);
@@ -60,39 +46,51 @@ std::string NotEmpty(std::string_view option, std::string_view text) {
   return std::string(text);
 }
 
-void Set(int code, const char* value, Options* options) {
-  switch (code) {
-    case 'f':
-      options->file = NotEmpty("--file", value);
-      break;
-    case 's':
-      options->region_size =
-          ParseNumber("--region-size", value, kDataOffset + 1, SIZE_MAX);
-      break;
-    case 't':
-      options->transport = ParseTransport(value);
-      break;
-    case 'a':
-      options->address = NotEmpty("--address", value);
-      break;
-    case 'p':
-      options->port = std::to_string(ParseNumber("--port", value, 1, 65535));
-      break;
-    case 'r':
-      options->role = ParseRole(value);
-      break;
-    case 'j':
-      options->json = true;
-      break;
-    case 'h':
-      options->help = true;
-      break;
+struct Valued {
+  std::string_view name;
+  void (*set)(std::string_view name, std::string_view value, Options* options);
+};
+
+// The options that take a value.
+constexpr Valued kValued[] = {
+    {"--file", [](std::string_view name, std::string_view value,
+                  Options* options) { options->file = NotEmpty(name, value); }},
+    {"--region-size",
+     [](std::string_view name, std::string_view value, Options* options) {
+       options->region_size =
+           ParseNumber(name, value, kDataOffset + 1, SIZE_MAX);
+     }},
+    {"--transport",
+     [](std::string_view, std::string_view value, Options* options) {
+       options->transport = ParseTransport(value);
+     }},
+    {"--address",
+     [](std::string_view name, std::string_view value, Options* options) {
+       options->address = NotEmpty(name, value);
+     }},
+    {"--port",
+     [](std::string_view name, std::string_view value, Options* options) {
+       options->port = std::to_string(ParseNumber(name, value, 1, 65535));
+     }},
+    {"--role", [](std::string_view, std::string_view value,
+                  Options* options) { options->role = ParseRole(value); }},
+};
+
+const Valued& FindValued(std::string_view name) {
+  for (const Valued& option : kValued) {
+    if (option.name == name) return option;
   }
+  const bool dashed = name.substr(0, 1) == "-";
+  UsageError(
+      Text(dashed ? "unknown option '" : "unexpected argument '", name, "'"));
 }
 
 void CheckCombination(const Options& options) {
   if (options.role == Role::kServer && !options.file.empty()) {
     UsageError("--file belongs to the client, and --role is server");
+  }
+  if (options.role == Role::kServer && options.json) {
+    UsageError("--json prints the client's summary, and --role is server");
   }
   if (options.role == Role::kClient && options.region_size != 0) {
     UsageError("--region-size belongs to the server, and --role is client");
@@ -123,15 +121,23 @@ Exit status: 0 replicated and verified, 1 failed, 2 wrong usage, 130 SIGINT,
 
 Options ParseOptions(int argc, char* argv[]) {
   Options options;
-  opterr = 0;  // the messages below say more than getopt's
-  optind = 1;
-  while (optind < argc) {
-    const char* argument = argv[optind];
-    const int code = getopt_long(argc, argv, "+:", kOptions, nullptr);
-    if (code == ':') UsageError(Text(argument, " needs a value"));
-    if (code == '?') UsageError(Text("unknown option '", argument, "'"));
-    if (code == -1) UsageError(Text("unexpected argument '", argument, "'"));
-    Set(code, optarg, &options);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--json") {
+      options.json = true;
+    } else if (argument == "--help") {
+      options.help = true;
+    } else {
+      const size_t equals = argument.find('=');
+      const Valued& option = FindValued(argument.substr(0, equals));
+      if (equals != std::string_view::npos) {
+        option.set(option.name, argument.substr(equals + 1), &options);
+      } else if (++i < argc) {
+        option.set(option.name, argv[i], &options);
+      } else {
+        UsageError(Text(argument, " needs a value"));
+      }
+    }
   }
   CheckCombination(options);
   return options;

@@ -26,8 +26,9 @@ std::string Mebibytes(uint64_t bytes) {
 std::string Rate(uint64_t bytes, Clock::duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
   char text[32];
-  snprintf(text, sizeof text, "%.1f MiB/s",
-           static_cast<double>(bytes) / (1 << 20) / seconds);
+  snprintf(
+      text, sizeof text, "%.1f MiB/s",
+      seconds > 0 ? static_cast<double>(bytes) / (1 << 20) / seconds : 0.0);
   return text;
 }
 

@@ -5,6 +5,7 @@
 
 #include <endian.h>
 
+#include <atomic>
 #include <utility>
 
 #include "tools/quickstart/failure.h"
@@ -88,10 +89,11 @@ Receipt Server::ConfirmCommit() {
 }
 
 Receipt Server::InspectRegion() const {
-  // The RDMA device has stored the word at once, not byte by byte.
-  const auto* word =
-      reinterpret_cast<const uint64_t*>(memory_.data() + kCommitOffset);
-  const uint64_t length = le64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+  // An atomic write: the word is there as a whole or not at all, and if it is,
+  // so is the data.
+  auto* word = reinterpret_cast<uint64_t*>(memory_.data() + kCommitOffset);
+  const uint64_t length =
+      le64toh(std::atomic_ref(*word).load(std::memory_order_acquire));
   if (length == 0 || length > memory_.size() - kDataOffset) {
     throw Failure(Text("the commit word says ", length, " bytes, and ",
                        memory_.size() - kDataOffset, " is the most"));

@@ -26,8 +26,9 @@ std::unique_ptr<Source> OpenSource(const Options& options) {
                               : OpenFile(options.file);
 }
 
-void Say(const Options& options, const std::string& text) {
-  if (!options.json) printf("%s\n", text.c_str());
+// At once, so that it comes before what stderr gets.
+void Say(const std::string& text) {
+  printf("%s\n", text.c_str());
   fflush(stdout);
 }
 
@@ -50,9 +51,10 @@ void RunBoth(const Options& options, const Signals& signals) {
                                    : kDataOffset + source->size();
   Server server(options.address, options.port, region_size, signals);
   Client client(options.address, options.port, signals);
-  Say(options,
-      Text("Replicating ", Mebibytes(source->size()), " into the memory of ",
-           Place(options), " over an emulated RDMA network."));
+  if (!options.json) {
+    Say(Text("Replicating ", Mebibytes(source->size()), " into the memory of ",
+             Place(options), " over an emulated RDMA network."));
+  }
   client.Connect();
   server.Accept();
   client.AwaitAcceptance();
@@ -94,10 +96,10 @@ void RunServer(const Options& options, const Signals& signals) {
   const uint64_t region_size =
       options.region_size != 0 ? options.region_size : kServerRegionSize;
   Server server(options.address, options.port, region_size, signals);
-  fprintf(stderr,
-          "Waiting for a client on %s with a region of %s. Until the emulated "
-          "network reaches other processes, none can come; Ctrl-C ends this.\n",
-          Place(options).c_str(), Mebibytes(region_size).c_str());
+  Say(Text("Waiting for a client on ", Place(options), " with a region of ",
+           Mebibytes(region_size),
+           ". Until the emulated network reaches other processes, none can "
+           "come; Ctrl-C ends this."));
   server.Accept();
   server.connection().AwaitEstablished();
 
@@ -107,8 +109,8 @@ void RunServer(const Options& options, const Signals& signals) {
 
   server.connection().AwaitClosed();
   server.connection().Disconnect();
-  Say(options, Text("Received and verified ", le64toh(receipt.length),
-                    " bytes, SHA-256 ", Hex(receipt.memory), "."));
+  Say(Text("Received and verified ", le64toh(receipt.length),
+           " bytes, SHA-256 ", Hex(receipt.memory), "."));
 }
 
 }  // namespace
