@@ -37,7 +37,7 @@ struct AbiTable {
 /* By api/librpma.h. */
 extern const struct AbiTable abi_of_this_header;
 
-/* By the librpma.h of Debian's librpma-dev. */
+/* By the librpma.h of Debian's librpma-dev; empty on a machine without it. */
 extern const struct AbiTable abi_of_debian_header;
 
 #ifdef __cplusplus

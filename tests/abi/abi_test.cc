@@ -30,6 +30,7 @@ TEST(AbiTest, ConstantsHaveTheirDocumentedValues) {
 
 TEST(AbiTest, ConstantsHaveTheValuesOfDebiansHeader) {
   const auto theirs = Constants(abi_of_debian_header);
+  if (theirs.empty()) GTEST_SKIP() << "no librpma-dev on this machine";
   const auto ours = Constants(abi_of_this_header);
   ASSERT_EQ(ours.size(), theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -39,6 +40,7 @@ TEST(AbiTest, ConstantsHaveTheValuesOfDebiansHeader) {
 
 TEST(AbiTest, TypesAreLaidOutAsInDebiansHeader) {
   const auto theirs = Layouts(abi_of_debian_header);
+  if (theirs.empty()) GTEST_SKIP() << "no librpma-dev on this machine";
   const auto ours = Layouts(abi_of_this_header);
   ASSERT_EQ(ours.size(), theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) {

@@ -135,3 +135,21 @@ system_openssl = repository_rule(
     environ = ["CC"],
     local = True,
 )
+
+# The librpma.h of Debian's librpma-dev, or nothing: not every Debian has it.
+
+def _librpma_impl(ctx):
+    header = ctx.path("/usr/include/librpma.h")
+    if header.exists:
+        ctx.symlink(header, "include/librpma.h")
+    ctx.file("WORKSPACE", "")
+    ctx.file("BUILD.bazel", """
+cc_library(
+    name = "header",
+    hdrs = glob(["include/*.h"], allow_empty = True),
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+system_librpma = repository_rule(implementation = _librpma_impl, local = True)
