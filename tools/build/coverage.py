@@ -27,12 +27,14 @@ def parse_args():
                         help="also list the lines that no test runs (not with --json)")
     parser.add_argument("--report", metavar="FILE",
                         help="read this lcov file, and run no tests")
+    parser.add_argument("options", nargs="*", metavar="-- option",
+                        help="for `bazel coverage`; Bazel 7 needs --config=workspace")
     return parser.parse_args()
 
 
-def run_tests():
+def run_tests(options):
     """Runs `bazel coverage`; returns the path of its report."""
-    tests = subprocess.run(["bazel", "coverage", "--config=ci", "//..."],
+    tests = subprocess.run(["bazel", "coverage", "--config=ci", *options, "//..."],
                            cwd=ROOT, check=False, stdout=sys.stderr)
     if tests.returncode:
         sys.exit("tools/coverage: no figures, as `bazel coverage //...` failed")
@@ -97,7 +99,7 @@ def print_missed(lines):
 
 def main():
     args = parse_args()
-    lines = read_report(args.report or run_tests())
+    lines = read_report(args.report or run_tests(args.options))
     folders = summary(lines)
     unmeasured = unmeasured_sources(lines)
     short = [name for name in HELD_TO_MINIMUM if folders[name]["percent"] < args.minimum]
