@@ -6,15 +6,23 @@
 #define RPMA_EMULATOR_FABRIC_H_
 
 #include <rdma/rdma_cma.h>
+#include <sys/socket.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "emulator/addresses.h"
 #include "emulator/connection_manager.h"
 #include "emulator/device.h"
+#include "emulator/options.h"
+#include "emulator/timer.h"
 
 namespace rpma::emu {
 
@@ -28,16 +36,21 @@ using LogSink = void (*)(int level, const char* text);
 class Fabric final : private DeviceEnvironment {
  public:
   // A fabric with one device, "emu0", which owns the loopback addresses and
-  // every address of this host (unless strict_devices=on: the latter only).
+  // every address of this host (unless strict_devices=on: the latter only). The
+  // options may be those of the fabric and of that device. EINVAL, ENOMEM, or
+  // an errno of getifaddrs(3); *error says why.
   static int Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
                     std::string* error);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  ~Fabric() override;  // REQUIRES: no live objects
+  ~Fabric() override;  // REQUIRES: no live objects (TakeCensus)
 
+  // EINVAL: the options; EEXIST: the name is taken; ENOMEM.
   int AddDevice(std::string_view name, std::string_view options,
                 std::string* error);
   // `address`, a numeric IPv4 or IPv6 address, belongs to `device` from now on.
+  // EINVAL: it is none; ENODEV: no such device; ENOMEM. The same for
+  // AddRoute().
   int AddAddress(std::string_view address, std::string_view device,
                  std::string* error);
   // Connections to `address` leave through `device`. An address with a route
@@ -50,34 +63,41 @@ class Fabric final : private DeviceEnvironment {
   Device* FindDeviceOfQp(uint32_t qp_num);
   ConnectionManager& cm();
 
-  // Name resolution of this host (getaddrinfo(3)) as an rdma_addrinfo. Returns
-  // 0, a positive errno or a negative EAI_* code.
-  int GetAddrInfo(const char* node, const char* service, bool passive,
-                  rdma_addrinfo** info);
-  static void FreeAddrInfo(rdma_addrinfo* info);
-
   struct Census {
     ObjectCensus verbs;  // summed over the devices
     ConnectionManager::Census cm;
   };
   Census TakeCensus() const;
 
+  // nullptr, as at first: nobody listens.
   void SetLogSink(LogSink sink);
 
-  // For the connection manager.
-  Device* DeviceOwning(const sockaddr* address);
-  Device* DeviceTowards(const sockaddr* destination);
+  // For the connection manager. REQUIRES: an IPv4 or IPv6 address. nullptr: no
+  // device.
+  Device* DeviceOwning(const sockaddr& address);
+  // Writes to *source an address, with port 0, from which the device sends.
+  Device* DeviceTowards(const sockaddr& destination, sockaddr_storage* source);
   int empty_channel_errno() const;
   TimerQueue& timers() override;
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override;
   void Log(int level, const char* text) override;
 
  private:
-  Fabric();
+  Fabric() = default;
   void QueuePairFailed(uint32_t qp_num) override;
 
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  int AddDevice(std::string_view name, const Profile& profile,
+                std::string* error);
+  int Resolve(std::string_view address, std::string_view device, IpAddress* ip,
+              Device** found, std::string* error);
+
+  FabricOptions options_;
+  std::atomic<LogSink> log_sink_ = nullptr;
+  TimerQueue timers_;
+  mutable std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_
+  AddressTable addresses_;                        // guarded by mutex_
+  std::unique_ptr<ConnectionManager> cm_;
 };
 
 }  // namespace rpma::emu

@@ -88,7 +88,9 @@ void TimerQueue::State::Serve() {
 
 TimerQueue::TimerQueue() : state_(std::make_unique<State>()) {}
 
-TimerQueue::~TimerQueue() {
+TimerQueue::~TimerQueue() { Stop(); }
+
+void TimerQueue::Stop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
@@ -116,6 +118,7 @@ bool Timer::Arm(std::chrono::nanoseconds delay) noexcept {
   {
     const std::lock_guard lock(queue.mutex);
     queue.Disarm(*node_);
+    if (queue.stopping) return false;
     if (!queue.thread.joinable() && !queue.StartThread()) return false;
     node_->idle.key() = Clock::now() + delay;
     node_->armed = queue.deadlines.insert(std::move(node_->idle));

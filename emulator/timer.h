@@ -12,13 +12,17 @@ namespace rpma::emu {
 
 // Threads: every call is safe from any thread. The thread that runs expiries is
 // started when the first timer is armed, blocks all signals, and is joined by
-// the destructor, which must not run inside an expiry.
+// Stop(), which must not run inside an expiry.
 class TimerQueue {
  public:
   TimerQueue();
   TimerQueue(const TimerQueue&) = delete;
   TimerQueue& operator=(const TimerQueue&) = delete;
   ~TimerQueue();  // REQUIRES: no Timer is left
+
+  // Nothing expires any more once it returns; Arm() answers false. For the
+  // owner of what expiries refer to.
+  void Stop();
 
  private:
   friend class Timer;
@@ -42,10 +46,10 @@ class Timer {
   ~Timer();
 
   // Expires once after `delay` from now; replaces an earlier deadline. False:
-  // the queue's thread cannot be started (limits on threads or memory), and the
-  // timer is not armed. Whoever waits with a timer then goes on as if the time
-  // had passed without an answer, so that nothing hangs; the next Arm() tries
-  // again.
+  // the queue's thread cannot be started (limits on threads or memory) or was
+  // stopped, and the timer is not armed. Whoever waits with a timer then goes
+  // on as if the time had passed without an answer, so that nothing hangs; the
+  // next Arm() tries again.
   [[nodiscard]] bool Arm(std::chrono::nanoseconds delay) noexcept;
   void Cancel() noexcept;
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One CM identifier: its state, its queue pair and its place in a connection.
+
+#ifndef RPMA_EMULATOR_CM_ID_H_
+#define RPMA_EMULATOR_CM_ID_H_
+
+#include <rdma/rdma_cma.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "emulator/event_channel.h"
+#include "emulator/queue_pair.h"
+#include "emulator/timer.h"
+
+namespace rpma::emu {
+
+class Device;
+
+enum class CmState {
+  kIdle,
+  kBound,
+  kListening,
+  kAddrResolved,
+  kRouteResolved,
+  // --- From here on there is, or was, a connection.
+  kConnectSent,       // active: REQ sent
+  kRequestReceived,   // passive: REQ received
+  kAccepted,          // passive: REP sent
+  kResponseReceived,  // active: REP received, not yet fetched
+  kConnected,
+  kDisconnectSent,      // DREQ sent
+  kDisconnectReceived,  // DREQ received
+  kTimeWait,
+  kClosed,     // rejected, unreachable, failed or over
+  kDestroyed,  // only its unacknowledged events keep it
+};
+
+// Guarded by the mutex of the connection manager.
+class CmId final : public rdma_cm_id,
+                   public std::enable_shared_from_this<CmId> {
+ public:
+  CmId() : rdma_cm_id{} {
+    ps = RDMA_PS_TCP;
+    qp_type = IBV_QPT_RC;
+  }
+
+  EventChannel* event_channel() const {
+    return static_cast<EventChannel*>(channel);
+  }
+  bool has_peer() const { return peer != nullptr; }
+
+  CmState state = CmState::kIdle;
+  Device* device = nullptr;  // set when `verbs` is
+  std::shared_ptr<QueuePair> queue_pair;
+
+  // --- A connection.
+  CmId* peer = nullptr;  // the other end, until either says goodbye
+  // An incoming id that is not accepted: its events are dropped.
+  bool drops_events = false;
+  // Fetching the response failed: the program saw CONNECT_ERROR and gets no
+  // REJECTED.
+  bool connect_error = false;
+  // What the other end asks of this one, before Accept(); then what both agreed
+  // on (rdma_connect(3)).
+  uint8_t responder_resources = 0;
+  uint8_t initiator_depth = 0;
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry_count = 0;
+
+  // --- A listener.
+  int backlog = 0;
+  int waiting_requests = 0;  // CONNECT_REQUESTs not yet fetched
+
+  // --- Events. Those of an id without a channel are parked.
+  CmEvents spare;
+  CmEvents parked;
+  CmEvents unacked;
+
+  // Of the wait of kConnectSent, kDisconnectSent or kTimeWait.
+  std::optional<Timer> timer;
+  std::chrono::steady_clock::time_point deadline;
+};
+
+}  // namespace rpma::emu
+
+#endif  // RPMA_EMULATOR_CM_ID_H_

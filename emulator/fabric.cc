@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A fabric: the devices, addresses and timers under one connection manager.
+
+#include "emulator/fabric.h"
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace rpma::emu {
+namespace {
+
+constexpr char kFirstDevice[] = "emu0";
+constexpr char kOutOfMemory[] = "out of memory";  // fits without allocating
+
+}  // namespace
+
+int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
+                   std::string* error) try {
+  Options parsed;
+  int failed = ParseOptions(options, OptionScope::kFabric, &parsed, error);
+  if (failed != 0) return failed;
+  std::unique_ptr<Fabric> made(new Fabric);
+  made->options_ = parsed.fabric;
+  made->cm_ = std::make_unique<ConnectionManager>(*made);
+  failed = made->AddDevice(kFirstDevice, parsed.device, error);
+  if (failed != 0) return failed;
+  Device* const first = made->FindDevice(kFirstDevice);
+  if (!parsed.fabric.strict_devices) made->addresses_.AddLoopback(first);
+  failed = made->addresses_.AddHost(first);
+  if (failed != 0) {
+    *error = "cannot read the addresses of this host";
+    return failed;
+  }
+  *fabric = std::move(made);
+  return 0;
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+Fabric::~Fabric() {
+  timers_.Stop();
+  cm_.reset();
+}
+
+int Fabric::AddDevice(std::string_view name, std::string_view options,
+                      std::string* error) try {
+  Options parsed;
+  const int failed =
+      ParseOptions(options, OptionScope::kDevice, &parsed, error);
+  return failed != 0 ? failed : AddDevice(name, parsed.device, error);
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+int Fabric::AddDevice(std::string_view name, const Profile& profile,
+                      std::string* error) {
+  const std::unique_lock lock(mutex_);
+  for (const auto& device : devices_) {
+    if (device->name() != name) continue;
+    *error = "there is a device \"" + std::string(name) + "\" already";
+    return EEXIST;
+  }
+  DeviceEnvironment& environment = *this;
+  devices_.push_back(std::make_unique<Device>(
+      std::string(name), profile, static_cast<uint32_t>(devices_.size()),
+      environment));
+  return 0;
+}
+
+int Fabric::Resolve(std::string_view address, std::string_view device,
+                    IpAddress* ip, Device** found, std::string* error) {
+  if (!ParseIp(address, ip)) {
+    *error =
+        "\"" + std::string(address) + "\" is no numeric IPv4 or IPv6 address";
+    return EINVAL;
+  }
+  *found = FindDevice(device);
+  if (*found == nullptr) {
+    *error = "there is no device \"" + std::string(device) + "\"";
+    return ENODEV;
+  }
+  return 0;
+}
+
+int Fabric::AddAddress(std::string_view address, std::string_view device,
+                       std::string* error) try {
+  IpAddress ip;
+  Device* owner = nullptr;
+  const int failed = Resolve(address, device, &ip, &owner, error);
+  if (failed != 0) return failed;
+  const std::unique_lock lock(mutex_);
+  addresses_.AddOwner(ip, owner);
+  return 0;
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+int Fabric::AddRoute(std::string_view address, std::string_view device,
+                     std::string* error) try {
+  IpAddress ip;
+  Device* through = nullptr;
+  const int failed = Resolve(address, device, &ip, &through, error);
+  if (failed != 0) return failed;
+  const std::unique_lock lock(mutex_);
+  addresses_.AddRoute(ip, through);
+  return 0;
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+Device* Fabric::FindDevice(std::string_view name) {
+  const std::shared_lock lock(mutex_);
+  for (const auto& device : devices_) {
+    if (device->name() == name) return device.get();
+  }
+  return nullptr;
+}
+
+Device* Fabric::FindDevice(const ibv_context* context) {
+  const std::shared_lock lock(mutex_);
+  for (const auto& device : devices_) {
+    if (device->context() == context) return device.get();
+  }
+  return nullptr;
+}
+
+Device* Fabric::FindDeviceOfQp(uint32_t qp_num) {
+  const std::shared_lock lock(mutex_);
+  for (const auto& device : devices_) {
+    if (device->FindQp(qp_num) != nullptr) return device.get();
+  }
+  return nullptr;
+}
+
+ConnectionManager& Fabric::cm() { return *cm_; }
+
+Fabric::Census Fabric::TakeCensus() const {
+  Census census;
+  census.cm = cm_->TakeCensus();
+  const std::shared_lock lock(mutex_);
+  for (const auto& device : devices_) {
+    const ObjectCensus objects = device->Census();
+    census.verbs.pds += objects.pds;
+    census.verbs.mrs += objects.mrs;
+    census.verbs.comp_channels += objects.comp_channels;
+    census.verbs.cqs += objects.cqs;
+    census.verbs.srqs += objects.srqs;
+    census.verbs.qps += objects.qps;
+  }
+  return census;
+}
+
+void Fabric::SetLogSink(LogSink sink) { log_sink_ = sink; }
+
+Device* Fabric::DeviceOwning(const sockaddr& address) {
+  const std::shared_lock lock(mutex_);
+  return addresses_.Owner(IpOf(address));
+}
+
+Device* Fabric::DeviceTowards(const sockaddr& destination,
+                              sockaddr_storage* source) {
+  const IpAddress ip = IpOf(destination);
+  const std::shared_lock lock(mutex_);
+  Device* const device = addresses_.Towards(ip);
+  const bool is_local = addresses_.Owner(ip) == device;
+  ToSocketAddress(is_local ? ip : addresses_.AnyOf(device, ip.family), source);
+  return device;
+}
+
+int Fabric::empty_channel_errno() const { return options_.empty_channel_errno; }
+
+TimerQueue& Fabric::timers() { return timers_; }
+
+std::chrono::nanoseconds Fabric::Scale(std::chrono::nanoseconds time) {
+  constexpr int kInlineDivisor = 1000;
+  return options_.hardware_timers ? time : time / kInlineDivisor;
+}
+
+void Fabric::Log(int level, const char* text) {
+  const LogSink sink = log_sink_;
+  if (sink != nullptr) sink(level, text);
+}
+
+void Fabric::QueuePairFailed(uint32_t qp_num) { cm_->QueuePairFailed(qp_num); }
+
+}  // namespace rpma::emu

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of options and its parser.
+
+#include "emulator/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace rpma::emu {
+namespace {
+
+// Sets one option; false: the value is not allowed.
+using Setter = bool (*)(std::string_view value, Options& options);
+
+template <typename T>
+bool SetNumber(std::string_view value, T max, T* number) {
+  T parsed{};
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, parsed);
+  if (error != std::errc() || stop != end || parsed > max) return false;
+  *number = parsed;
+  return true;
+}
+
+// The most that the int fields of ibv_device_attr can say.
+constexpr uint32_t kMax32 = std::numeric_limits<int32_t>::max();
+constexpr std::string_view kRange32 = "0 to 2147483647";
+// 255 would mean "as many as the device allows" (RDMA_MAX_RESP_RES).
+constexpr uint8_t kMaxDepth = 254;
+constexpr std::string_view kRangeDepth = "0 to 254";
+constexpr std::string_view kRange64 = "0 to 18446744073709551615";
+
+template <auto kLimit>
+bool Limit(std::string_view value, Options& options) {
+  auto& limit = options.device.limits.*kLimit;
+  using T = std::remove_reference_t<decltype(limit)>;
+  if constexpr (sizeof(T) == 1) {
+    return SetNumber<T>(value, kMaxDepth, &limit);
+  } else if constexpr (sizeof(T) == 4) {
+    return SetNumber<T>(value, kMax32, &limit);
+  } else {
+    return SetNumber<T>(value, std::numeric_limits<T>::max(), &limit);
+  }
+}
+
+template <typename T>
+bool Choose(std::string_view value, std::string_view first, T if_first,
+            std::string_view second, T if_second, T* choice) {
+  if (value != first && value != second) return false;
+  *choice = value == first ? if_first : if_second;
+  return true;
+}
+
+bool OnOff(std::string_view value, bool* flag) {
+  return Choose(value, "on", true, "off", false, flag);
+}
+
+template <bool Profile::*kFlag>
+bool Flag(std::string_view value, Options& options) {
+  return OnOff(value, &(options.device.*kFlag));
+}
+
+bool SetProfile(std::string_view value, Options& options) {
+  const Profile* profile = FindProfile(value);
+  if (profile == nullptr) return false;
+  options.device = *profile;
+  return true;
+}
+
+bool SetTimers(std::string_view value, Options& options) {
+  return Choose(value, "inline", false, "hardware", true,
+                &options.fabric.hardware_timers);
+}
+
+bool SetStrictDevices(std::string_view value, Options& options) {
+  return OnOff(value, &options.fabric.strict_devices);
+}
+
+bool SetEmptyChannelErrno(std::string_view value, Options& options) {
+  return Choose(value, "EAGAIN", EAGAIN, "ENODATA", ENODATA,
+                &options.fabric.empty_channel_errno);
+}
+
+bool SetCqOverrun(std::string_view value, Options& options) {
+  return Choose(value, "error", CqOverrun::kError, "drop", CqOverrun::kDrop,
+                &options.device.cq_overrun);
+}
+
+bool SetCqRounding(std::string_view value, Options& options) {
+  return Choose(value, "exact", CqRounding::kExact, "pow2",
+                CqRounding::kPowerOfTwoMinusOne, &options.device.cq_rounding);
+}
+
+bool SetReads(std::string_view value, Options& options) {
+  return Choose(value, "posted", ReadOrder::kPosted, "late", ReadOrder::kLate,
+                &options.device.reads);
+}
+
+bool SetRnrRetry(std::string_view value, Options& options) {
+  uint8_t retries = 0;
+  if (!SetNumber<uint8_t>(value, 7, &retries)) return false;
+  options.device.rnr_retry = retries;
+  return true;
+}
+
+constexpr OptionScope kFabric = OptionScope::kFabric;
+constexpr OptionScope kDevice = OptionScope::kDevice;
+constexpr std::string_view kOnOff = "on, off";
+
+struct Option {
+  OptionInfo info;
+  Setter set;
+};
+
+// "profile" comes first: it sets all the others of a device.
+constexpr Option kOptions[] = {
+    {{"profile", "roce, ib, iwarp", kDevice,
+      "the kind of provider; all other options of a device start from it"},
+     SetProfile},
+    {{"timers", "inline, hardware", kFabric,
+      "a thousandth of the hardware's times, or the times themselves"},
+     SetTimers},
+    {{"strict_devices", kOnOff, kFabric,
+      "no device owns 127.0.0.0/8 and ::1, as on a real host"},
+     SetStrictDevices},
+    {{"empty_channel_errno", "EAGAIN, ENODATA", kFabric,
+      "what an empty non-blocking event channel answers"},
+     SetEmptyChannelErrno},
+    {{"max_qp", kRange32, kDevice, "queue pairs"},
+     Limit<&DeviceLimits::max_qp>},
+    {{"max_qp_wr", kRange32, kDevice, "requests in one send or receive queue"},
+     Limit<&DeviceLimits::max_qp_wr>},
+    {{"max_sge", kRange32, kDevice, "scatter/gather entries of one request"},
+     Limit<&DeviceLimits::max_sge>},
+    {{"max_sge_rd", kRange32, kDevice, "scatter/gather entries of one READ"},
+     Limit<&DeviceLimits::max_sge_rd>},
+    {{"max_inline_data", kRange32, kDevice, "bytes of inline data"},
+     Limit<&DeviceLimits::max_inline_data>},
+    {{"max_cq", kRange32, kDevice, "completion queues"},
+     Limit<&DeviceLimits::max_cq>},
+    {{"max_cqe", kRange32, kDevice, "entries of one completion queue"},
+     Limit<&DeviceLimits::max_cqe>},
+    {{"max_mr", kRange32, kDevice, "memory regions"},
+     Limit<&DeviceLimits::max_mr>},
+    {{"max_mr_size", kRange64, kDevice, "bytes of one memory region"},
+     Limit<&DeviceLimits::max_mr_size>},
+    {{"max_pd", kRange32, kDevice, "protection domains"},
+     Limit<&DeviceLimits::max_pd>},
+    {{"max_srq", kRange32, kDevice, "shared receive queues"},
+     Limit<&DeviceLimits::max_srq>},
+    {{"max_srq_wr", kRange32, kDevice, "requests in one shared receive queue"},
+     Limit<&DeviceLimits::max_srq_wr>},
+    {{"max_qp_rd_atom", kRangeDepth, kDevice,
+      "outstanding READs that a queue pair serves"},
+     Limit<&DeviceLimits::max_qp_rd_atom>},
+    {{"max_qp_init_rd_atom", kRangeDepth, kDevice,
+      "outstanding READs that a queue pair starts"},
+     Limit<&DeviceLimits::max_qp_init_rd_atom>},
+    {{"max_msg_sz", kRange32, kDevice, "bytes of one message"},
+     Limit<&DeviceLimits::max_msg_sz>},
+    {{"cq_overrun", "error, drop", kDevice,
+      "a full completion queue fails, or loses completions silently"},
+     SetCqOverrun},
+    {{"cq_rounding", "exact, pow2", kDevice,
+      "completion queues are as large as asked for, or rounded up to a power "
+      "of two less one"},
+     SetCqRounding},
+    {{"reads", "posted, late", kDevice,
+      "READs take effect in posting order, or as late as allowed"},
+     SetReads},
+    {{"rnr_retry", "0 to 7", kDevice,
+      "replaces the RNR retry count of 7 (for ever) of connections"},
+     SetRnrRetry},
+    {{"on_demand_paging", kOnOff, kDevice, "on-demand paging for RC"},
+     Flag<&Profile::on_demand_paging>},
+    {{"advise_mr", kOnOff, kDevice, "ibv_advise_mr(3)"},
+     Flag<&Profile::advise_mr>},
+    {{"native_atomic_write", kOnOff, kDevice, "ATOMIC WRITE requests"},
+     Flag<&Profile::native_atomic_write>},
+    {{"native_flush", kOnOff, kDevice, "FLUSH requests"},
+     Flag<&Profile::native_flush>},
+    {{"write_with_imm", kOnOff, kDevice, "RDMA WRITE with immediate data"},
+     Flag<&Profile::write_with_imm>},
+};
+
+constexpr auto kInfos = [] {
+  std::array<OptionInfo, std::size(kOptions)> infos{};
+  for (size_t i = 0; i < infos.size(); ++i) infos[i] = kOptions[i].info;
+  return infos;
+}();
+
+std::string KnownNames(OptionScope scope) {
+  std::string names;
+  for (const OptionInfo& info : kInfos) {
+    if (scope == OptionScope::kDevice && info.scope != scope) continue;
+    if (!names.empty()) names += ", ";
+    names += info.name;
+  }
+  return names;
+}
+
+std::string Quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+// The values as given, in the order of the table.
+using Values = std::array<std::string_view, std::size(kOptions)>;
+
+// Enters one "name=value" into `values`; returns what is wrong with it.
+std::string Enter(std::string_view word, OptionScope scope, Values* values) {
+  const size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  if (equals == std::string_view::npos || equals + 1 == word.size()) {
+    return Quoted(word) + " is not name=value";
+  }
+  for (size_t i = 0; i < std::size(kOptions); ++i) {
+    const OptionInfo& info = kOptions[i].info;
+    if (info.name != name) continue;
+    if (scope == OptionScope::kDevice && info.scope == OptionScope::kFabric) {
+      return Quoted(name) + " is an option of the fabric, not of a device";
+    }
+    if (!(*values)[i].empty()) return Quoted(name) + " is given twice";
+    (*values)[i] = word.substr(equals + 1);
+    return {};
+  }
+  return "unknown option " + Quoted(name) + "; known are " + KnownNames(scope);
+}
+
+}  // namespace
+
+std::span<const OptionInfo> KnownOptions() { return kInfos; }
+
+int ParseOptions(std::string_view text, OptionScope scope, Options* options,
+                 std::string* error) {
+  constexpr std::string_view kSeparators = " ,\t\n";
+  Values values{};
+  for (size_t end = 0; end < text.size();) {
+    const size_t begin = text.find_first_not_of(kSeparators, end);
+    if (begin == std::string_view::npos) break;
+    end = std::min(text.find_first_of(kSeparators, begin), text.size());
+    std::string wrong = Enter(text.substr(begin, end - begin), scope, &values);
+    if (!wrong.empty()) {
+      *error = std::move(wrong);
+      return EINVAL;
+    }
+  }
+  if (values[0].empty()) values[0] = "roce";
+  Options parsed;
+  for (size_t i = 0; i < std::size(kOptions); ++i) {
+    const auto& [info, set] = kOptions[i];
+    if (values[i].empty() || set(values[i], parsed)) continue;
+    *error = std::string(info.name) + "=" + std::string(values[i]) +
+             ": allowed are " + std::string(info.values);
+    return EINVAL;
+  }
+  *options = parsed;
+  return 0;
+}
+
+}  // namespace rpma::emu

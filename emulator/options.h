@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The options of fabrics and devices as text: "name=value" separated by spaces
+// or commas. One table drives parsing, error texts and documentation.
+
+#ifndef RPMA_EMULATOR_OPTIONS_H_
+#define RPMA_EMULATOR_OPTIONS_H_
+
+#include <cerrno>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "emulator/profile.h"
+
+namespace rpma::emu {
+
+struct FabricOptions {
+  bool hardware_timers = false;  // else a thousandth of the hardware's times
+  bool strict_devices = false;   // no device owns the loopback addresses
+  int empty_channel_errno = EAGAIN;  // of an empty non-blocking event channel
+};
+
+struct Options {
+  FabricOptions fabric;
+  Profile device;
+};
+
+// Where a text of options stands. A fabric's text may hold options of its first
+// device too.
+enum class OptionScope { kFabric, kDevice };
+
+struct OptionInfo {
+  std::string_view name;
+  std::string_view values;  // what is allowed, for people
+  OptionScope scope;
+  std::string_view meaning;
+};
+
+// Every option there is.
+std::span<const OptionInfo> KnownOptions();
+
+// Options not named in `text` keep the values of the profile ("roce" unless
+// profile= says otherwise, wherever it stands) and of FabricOptions. EINVAL: an
+// unknown name, a name of the other scope, a name given twice, a value that is
+// not allowed; *error says which and what is allowed, *options is unchanged.
+// Throws std::bad_alloc.
+int ParseOptions(std::string_view text, OptionScope scope, Options* options,
+                 std::string* error);
+
+}  // namespace rpma::emu
+
+#endif  // RPMA_EMULATOR_OPTIONS_H_
