@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 namespace rpma::test {
@@ -31,6 +32,12 @@ int End::Send(uint64_t wr_id, size_t offset, size_t len, int flags) const {
   return rpma_send(conn, region->mr(), offset, len, flags, Context(wr_id));
 }
 
+int End::SendWithImm(uint64_t wr_id, size_t offset, size_t len, uint32_t imm,
+                     int flags) const {
+  return rpma_send_with_imm(conn, region->mr(), offset, len, flags, imm,
+                            Context(wr_id));
+}
+
 int End::Recv(uint64_t wr_id, size_t offset, size_t len) const {
   return rpma_recv(conn, region->mr(), offset, len, Context(wr_id));
 }
@@ -39,6 +46,20 @@ int End::Write(uint64_t wr_id, size_t remote_offset, size_t offset, size_t len,
                int flags) const {
   return rpma_write(conn, remote, remote_offset, region->mr(), offset, len,
                     flags, Context(wr_id));
+}
+
+int End::WriteWithImm(uint64_t wr_id, size_t remote_offset, size_t offset,
+                      size_t len, uint32_t imm, int flags) const {
+  return rpma_write_with_imm(conn, remote, remote_offset, region->mr(), offset,
+                             len, flags, imm, Context(wr_id));
+}
+
+int End::AtomicWrite(uint64_t wr_id, size_t remote_offset, uint64_t value,
+                     int flags) const {
+  char source[sizeof(value)];
+  std::memcpy(source, &value, sizeof(value));
+  return rpma_atomic_write(conn, remote, remote_offset, source, flags,
+                           Context(wr_id));
 }
 
 int End::Read(uint64_t wr_id, size_t offset, size_t remote_offset, size_t len,

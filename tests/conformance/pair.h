@@ -25,9 +25,16 @@ struct End {
 
   int Send(uint64_t wr_id, size_t offset, size_t len,
            int flags = RPMA_F_COMPLETION_ALWAYS) const;
+  int SendWithImm(uint64_t wr_id, size_t offset, size_t len, uint32_t imm,
+                  int flags = RPMA_F_COMPLETION_ALWAYS) const;
   int Recv(uint64_t wr_id, size_t offset, size_t len) const;
   int Write(uint64_t wr_id, size_t remote_offset, size_t offset, size_t len,
             int flags = RPMA_F_COMPLETION_ALWAYS) const;
+  int WriteWithImm(uint64_t wr_id, size_t remote_offset, size_t offset,
+                   size_t len, uint32_t imm,
+                   int flags = RPMA_F_COMPLETION_ALWAYS) const;
+  int AtomicWrite(uint64_t wr_id, size_t remote_offset, uint64_t value,
+                  int flags = RPMA_F_COMPLETION_ALWAYS) const;
   int Read(uint64_t wr_id, size_t offset, size_t remote_offset, size_t len,
            int flags = RPMA_F_COMPLETION_ALWAYS) const;
   int Flush(uint64_t wr_id, size_t remote_offset, size_t len,
@@ -48,11 +55,13 @@ struct PairOptions {
   size_t region_size = 4096;
   int client_usage = kAllUsages;
   int server_usage = kAllUsages;
-  std::vector<uint8_t> request_data;  // none if empty
-  std::vector<uint8_t> accept_data;   // none if empty
+  std::vector<uint8_t> request_data = {};  // none if empty
+  std::vector<uint8_t> accept_data = {};   // none if empty
   // Called with each request before it connects, for example to post receives.
-  std::function<void(rpma_conn_req*, const Region&)> before_client_connects;
-  std::function<void(rpma_conn_req*, const Region&)> before_server_connects;
+  std::function<void(rpma_conn_req*, const Region&)> before_client_connects =
+      {};
+  std::function<void(rpma_conn_req*, const Region&)> before_server_connects =
+      {};
 };
 
 struct Pair {
