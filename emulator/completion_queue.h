@@ -8,18 +8,17 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "emulator/event_fd.h"
+#include "emulator/profile.h"
 
 namespace rpma::emu {
 
 class CompletionQueue;
-class Device;
-class SendQueueSlots;
 
 // The queue of CQ events that a program waits on. Each CQ stands in it once,
 // with the number of its unread events, so pushing never allocates.
@@ -30,7 +29,7 @@ class CompletionChannel final : public ibv_comp_channel {
   int Open();  // 0 or an errno of eventfd(2)
 
   // Blocks until an event is there and hands it out: 0, EAGAIN (O_NONBLOCK),
-  // EINTR. Holds no lock while it sleeps.
+  // EINTR. Holds no lock while it sleeps. CQs with unread events take turns.
   int GetEvent(CompletionQueue** cq);
 
   int cqs() const { return cqs_.load(); }  // CQs that use this channel
@@ -38,13 +37,28 @@ class CompletionChannel final : public ibv_comp_channel {
  private:
   friend class CompletionQueue;
   void Push(CompletionQueue& cq);
-  void Retract(CompletionQueue& cq);  // drops all its unread events
+  // The CQ joins the end of the list or leaves it.
+  void Append(CompletionQueue& cq);
+  void Remove(CompletionQueue& cq);
 
   std::mutex mutex_;
   EventFd event_fd_;
   CompletionQueue* first_ = nullptr;  // guarded by mutex_
   CompletionQueue* last_ = nullptr;
   std::atomic<int> cqs_{0};
+};
+
+// How many requests of a send queue, counted from the first one ever posted,
+// have given back their slots.
+class SendQueueSlots {
+ public:
+  uint32_t retired() const { return retired_.load(std::memory_order_acquire); }
+  void Retire(uint32_t up_to) {
+    retired_.store(up_to, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<uint32_t> retired_{0};
 };
 
 // A completion as the device writes it.
@@ -62,7 +76,9 @@ struct Cqe {
 class CompletionQueue final : public ibv_cq {
  public:
   // `capacity` is what the device made of the size asked for (ibv_cq::cqe).
-  CompletionQueue(Device& device, int capacity, CompletionChannel* channel);
+  // Throws std::bad_alloc.
+  CompletionQueue(ibv_context* context, int capacity, CqOverrun on_overrun,
+                  CompletionChannel* channel);
   ~CompletionQueue();
 
   enum class PushResult {
@@ -87,22 +103,31 @@ class CompletionQueue final : public ibv_cq {
   // Completions of the QP stay; they no longer free its send slots.
   void ForgetSlots(const SendQueueSlots& slots);
 
-  // QPs that use this CQ (twice, if for both directions) and SRQs.
+  // Completions were lost, and the profile does not take that lightly.
+  bool overrun() const { return overrun_.load(); }
+
+  // QPs that use this CQ (twice, if for both directions).
   std::atomic<uint32_t> users{0};
 
  private:
   friend class CompletionChannel;
 
-  Device& device_;
+  CompletionChannel* completion_channel() const {
+    return static_cast<CompletionChannel*>(channel);
+  }
+
+  const CqOverrun on_overrun_;
+  std::atomic<bool> overrun_{false};
+
   std::mutex mutex_;
   std::vector<Cqe> ring_;  // guarded by mutex_, as all below
-  uint64_t head_ = 0;
-  uint64_t tail_ = 0;
-  bool overrun_ = false;
+  size_t first_ = 0;
+  size_t count_ = 0;
   enum class Armed { kNo, kSolicited, kNext } armed_ = Armed::kNo;
 
   // Guarded by the channel's mutex.
   CompletionQueue* next_in_channel_ = nullptr;
+  CompletionQueue* previous_in_channel_ = nullptr;
   uint32_t unread_events_ = 0;
   uint32_t unacked_events_ = 0;
   std::condition_variable acked_;

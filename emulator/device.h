@@ -52,7 +52,8 @@ struct ObjectCensus {
 // Threads: all calls, any thread, except the destruction of an object in use.
 class Device {
  public:
-  // GUIDs and QP numbers are made from `index`, which is unique in the fabric.
+  // GUIDs and QP numbers are made from `index`, which is unique in the fabric
+  // and below 256. Throws std::bad_alloc, std::system_error (async fd).
   Device(std::string name, const Profile& profile, uint32_t index,
          DeviceEnvironment& environment);
   Device(const Device&) = delete;
@@ -66,6 +67,7 @@ class Device {
   static Device* Of(ibv_context* context);
 
   const std::string& name() const;
+  uint64_t guid() const;  // network byte order
   const Profile& profile() const;
   DeviceEnvironment& environment();
   MrTable& regions();
@@ -79,16 +81,22 @@ class Device {
   int RegMr(ProtectionDomain* pd, void* addr, size_t length, unsigned access,
             MemoryRegion** mr);
   int DeregMr(MemoryRegion* mr);
+  // As ibv_advise_mr(3). EOPNOTSUPP: the device lacks it; ENOTSUP: unknown
+  // advice; EINVAL: unknown flags, no ranges, or a region without ON_DEMAND;
+  // EFAULT: bad key or bounds; EPERM: another domain, or prefetch for writing
+  // of a region without LOCAL_WRITE. The advice itself has no effect.
   int AdviseMr(ProtectionDomain* pd, int advice, uint32_t flags,
                const ibv_sge* sges, uint32_t num_sge);
 
   int CreateCompChannel(CompletionChannel** channel);  // EMFILE, ENFILE
   int DestroyCompChannel(CompletionChannel* channel);  // EBUSY: it has CQs
 
-  // EINVAL: cqe < 1 or above max_cqe.
+  // EINVAL: cqe < 1 or above max_cqe; ENOMEM: max_cq.
   int CreateCq(int cqe, CompletionChannel* channel, CompletionQueue** cq);
-  int DestroyCq(CompletionQueue* cq);  // EBUSY: in use. Blocks on unacked events
+  int DestroyCq(
+      CompletionQueue* cq);  // EBUSY: in use. Blocks on unacked events
 
+  // EINVAL: sizes of 0 or beyond the device's; ENOMEM: max_srq.
   int CreateSrq(ProtectionDomain* pd, uint32_t max_wr, uint32_t max_sge,
                 uint32_t srq_limit, SharedReceiveQueue** srq);
   int DestroySrq(SharedReceiveQueue* srq);  // EBUSY: QPs use it
@@ -101,9 +109,13 @@ class Device {
   std::shared_ptr<QueuePair> FindQp(uint32_t qp_num);
 
   // Async events go to context()->async_fd; a fixed number is kept, the oldest
-  // is dropped (with a log line) beyond. EAGAIN: none waits.
+  // is dropped beyond, which GetAsyncEvent() logs. Those of a destroyed object
+  // are retracted. EAGAIN: none waits. Raising takes no lock but its own.
   void RaiseAsyncEvent(const ibv_async_event& event);
   int GetAsyncEvent(ibv_async_event* event);
+
+  // Moves the QPs to ERR whose CQs have overrun. No lock is held.
+  void FailOverrunQps();
 
   ObjectCensus Census() const;
 

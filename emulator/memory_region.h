@@ -10,10 +10,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 namespace rpma::emu {
 
-// Rights that rdma-core has from release 45 on (include/uapi/rdma/ib_user_ioctl_verbs.h).
+// Rights that rdma-core has from release 45 on
+// (include/uapi/rdma/ib_user_ioctl_verbs.h).
 inline constexpr unsigned kAccessFlushGlobal = 1u << 8;
 inline constexpr unsigned kAccessFlushPersistent = 1u << 9;
 
@@ -28,9 +31,9 @@ struct MemoryRegion final : ibv_mr {
 // Why an access is refused.
 enum class AccessError {
   kNone,
-  kUnknownKey,      // never given out
-  kDeregistered,    // its region is gone
-  kOtherDomain,     // the region belongs to another protection domain
+  kUnknownKey,    // never given out
+  kDeregistered,  // its region is gone
+  kOtherDomain,   // the region belongs to another protection domain
   kOutOfBounds,
   kMissingRight,
 };
@@ -41,19 +44,23 @@ class MrTable;
 class MrPin {
  public:
   MrPin() = default;
-  MrPin(MrPin&& other) noexcept;
   MrPin(const MrPin&) = delete;
   MrPin& operator=(const MrPin&) = delete;
-  ~MrPin();
+  ~MrPin() { Release(); }
+
+  void Release() {
+    if (users_ != nullptr) users_->fetch_sub(1, std::memory_order_release);
+    users_ = nullptr;
+  }
 
  private:
   friend class MrTable;
-  std::atomic<uint32_t>* users_ = nullptr;
+  std::atomic<uint32_t>* users_ = nullptr;  // of the region; nullptr: none
 };
 
 // What is known of a key, for a sentence about a refused access.
 struct KeyFacts {
-  bool known = false;        // addr, length and access are those of its region
+  bool known = false;  // addr, length and access are those of its region
   bool registered = false;
   uint64_t addr = 0;
   uint64_t length = 0;
@@ -61,9 +68,11 @@ struct KeyFacts {
 };
 
 // The regions of one device by key. lkey equals rkey. A key names a table index
-// and a generation, so an old key is not given out again for a long time.
+// (its upper 24 bits, never 0) and a generation of that index, so an old key is
+// not given out again for a long time.
 //
-// Threads: all calls, any thread. Access() neither locks nor allocates.
+// Threads: all calls, any thread. Access() neither locks nor allocates, except
+// to find out why it refuses.
 class MrTable {
  public:
   explicit MrTable(uint32_t max_mr);
@@ -80,6 +89,7 @@ class MrTable {
   // Checks that [addr, addr + length) lies in the region of `key`, that the
   // region belongs to `pd` and has all rights in `rights`, and pins it.
   // length 0 checks nothing (IBTA 9.4.3, 9.7.4.1.5: no R_Key check).
+  // REQUIRES: *pin holds nothing.
   AccessError Access(uint32_t key, const ibv_pd* pd, uint64_t addr,
                      uint64_t length, unsigned rights, MrPin* pin);
 
@@ -87,8 +97,22 @@ class MrTable {
 
  private:
   struct Entry;
-  struct Impl;
-  Impl* impl_;
+
+  Entry* Find(uint32_t key) const;
+  Entry* TakeFreeEntry(uint32_t* index);
+
+  const uint32_t max_mr_;
+  const uint32_t indices_;  // of the table: more than max_mr_, see kReuseAfter
+  // Chunks of entries; one is allocated when its first index is used, and none
+  // is freed before the table.
+  std::unique_ptr<std::atomic<Entry*>[]> chunks_;
+
+  mutable std::mutex mutex_;
+  uint32_t regions_ = 0;     // guarded by mutex_, as all below
+  uint32_t next_index_ = 1;  // never used so far
+  uint32_t first_free_ = 0;  // queue of given back indices, by Entry::next_free
+  uint32_t last_free_ = 0;
+  uint32_t free_ = 0;
 };
 
 }  // namespace rpma::emu

@@ -37,6 +37,7 @@ struct DeviceLimits {
   uint32_t max_qp = 65536;
   uint32_t max_qp_wr = 16384;
   uint32_t max_sge = 30;
+  uint32_t max_sge_rd = 30;         // of a READ
   uint32_t max_inline_data = 1024;  // bytes
   uint32_t max_cq = 65536;
   uint32_t max_cqe = 65536;
@@ -62,11 +63,11 @@ struct PrivateDataLimits {
 // Times as on hardware. A fabric divides them by 1000 unless it was made with
 // timers=hardware.
 struct TimerValues {
-  std::chrono::nanoseconds ack_timeout;   // one try of a request
-  std::chrono::nanoseconds min_rnr;       // one RNR NAK to the next try
-  std::chrono::nanoseconds cm_response;   // one try of a CM message
-  uint8_t cm_retries;                     // tries after the first
-  std::chrono::nanoseconds time_wait;     // DREP to TIMEWAIT_EXIT
+  std::chrono::nanoseconds ack_timeout;  // one try of a request
+  std::chrono::nanoseconds min_rnr;      // one RNR NAK to the next try
+  std::chrono::nanoseconds cm_response;  // one try of a CM message
+  uint8_t cm_retries;                    // tries after the first
+  std::chrono::nanoseconds time_wait;    // DREP to TIMEWAIT_EXIT
 };
 
 struct Profile {
@@ -78,7 +79,10 @@ struct Profile {
   // sent, a QP error ends the connection, no RTU, no time-wait event.
   bool iwarp = false;
   bool write_with_imm = true;
+  bool send_with_imm = true;
   bool read_sink_needs_remote_write = false;
+  // Of a receive whose buffer the device may not write to.
+  ibv_wc_status receive_access_status = IBV_WC_LOC_PROT_ERR;
   bool on_demand_paging = false;  // RC READ and WRITE
   bool advise_mr = false;
   bool native_atomic_write = false;

@@ -11,15 +11,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "emulator/completion.h"
+
 namespace rpma::emu {
 
 class CompletionQueue;
 class Device;
 class SharedReceiveQueue;
 struct ProtectionDomain;
-
-// IBV_WC_FLUSH of rdma-core 45.
-inline constexpr auto kWcFlush = static_cast<ibv_wc_opcode>(8);
 
 // Requests that ibv_send_wr of rdma-core 44 cannot carry.
 struct FlushRequest {
@@ -92,9 +91,9 @@ class QueuePair final : public ibv_qp,
 
   ibv_qp_state State() const;
 
-  // --- Data path. 0, EINVAL (state, opcode, sizes), ENOMEM (queue full: nothing
-  // was queued), EOPNOTSUPP (the device lacks the operation). A chain stops at
-  // the first failure, which *bad_wr names. Nothing is allocated.
+  // --- Data path. 0, EINVAL (state, opcode, sizes), ENOMEM (queue full:
+  // nothing was queued), EOPNOTSUPP (the device lacks the operation). A chain
+  // stops at the first failure, which *bad_wr names. Nothing is allocated.
   int PostSend(ibv_send_wr* wr, ibv_send_wr** bad_wr);
   int PostRecv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
   int PostFlush(const FlushRequest& request);
@@ -111,11 +110,20 @@ class QueuePair final : public ibv_qp,
   uint64_t rnr_naks_received() const;
 
  private:
+  friend class Aftermath;
   friend class Device;
+  friend class SharedReceiveQueue;
+  struct Impl;
+
+  // The second half of construction, which needs the shared_ptr.
+  void CreateTimer();
   // Ends all transfers and detaches from CQs, SRQ and the remote QP.
   void Destroy();
+  // Lets the remote QP go on, whose request found this one without a receive.
+  void ResumeRequester();
+  // One of its CQs has overrun: to ERR, with QP_FATAL, unless it is there.
+  void FailIfOverrun();
 
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues and completion channels.
+
+#include "emulator/completion_queue.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rpma::emu {
+
+CompletionChannel::CompletionChannel(ibv_context* device_context)
+    : ibv_comp_channel{} {
+  context = device_context;
+  fd = -1;
+}
+
+int CompletionChannel::Open() {
+  const int error = event_fd_.Open();
+  fd = event_fd_.fd();
+  return error;
+}
+
+void CompletionChannel::Append(CompletionQueue& cq) {
+  cq.previous_in_channel_ = last_;
+  cq.next_in_channel_ = nullptr;
+  (last_ == nullptr ? first_ : last_->next_in_channel_) = &cq;
+  last_ = &cq;
+}
+
+void CompletionChannel::Remove(CompletionQueue& cq) {
+  CompletionQueue* const before = cq.previous_in_channel_;
+  CompletionQueue* const after = cq.next_in_channel_;
+  (before == nullptr ? first_ : before->next_in_channel_) = after;
+  (after == nullptr ? last_ : after->previous_in_channel_) = before;
+  if (first_ == nullptr) event_fd_.Clear();
+}
+
+void CompletionChannel::Push(CompletionQueue& cq) {
+  const std::lock_guard lock(mutex_);
+  if (cq.unread_events_++ == 0) Append(cq);
+  event_fd_.Signal();
+}
+
+int CompletionChannel::GetEvent(CompletionQueue** cq) {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (first_ != nullptr) {
+        *cq = first_;
+        ++first_->unacked_events_;
+        const bool more = --first_->unread_events_ > 0;
+        if (more && first_ == last_) return 0;
+        CompletionQueue& popped = *first_;
+        if (more) {
+          first_ = popped.next_in_channel_;
+          first_->previous_in_channel_ = nullptr;
+          Append(popped);
+        } else {
+          Remove(popped);
+        }
+        return 0;
+      }
+    }
+    if (const int error = event_fd_.Wait(); error != 0) return error;
+  }
+}
+
+CompletionQueue::CompletionQueue(ibv_context* device_context, int capacity,
+                                 CqOverrun on_overrun,
+                                 CompletionChannel* completion_channel)
+    : ibv_cq{}, on_overrun_(on_overrun), ring_(static_cast<size_t>(capacity)) {
+  context = device_context;
+  channel = completion_channel;
+  cqe = capacity;
+  if (completion_channel != nullptr) ++completion_channel->cqs_;
+}
+
+CompletionQueue::~CompletionQueue() {
+  if (channel != nullptr) --completion_channel()->cqs_;
+}
+
+CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
+  const std::lock_guard lock(mutex_);
+  if (overrun_.load(std::memory_order_relaxed)) return PushResult::kLost;
+  if (count_ == ring_.size()) {
+    if (on_overrun_ == CqOverrun::kDrop) return PushResult::kLost;
+    overrun_.store(true);
+    return PushResult::kOverrun;
+  }
+  size_t last = first_ + count_++;
+  if (last >= ring_.size()) last -= ring_.size();
+  ring_[last] = cqe_in;
+
+  const bool wakes =
+      armed_ == Armed::kNext || (armed_ == Armed::kSolicited &&
+                                 (cqe_in.solicited || cqe_in.wc.status != 0));
+  if (wakes) {
+    armed_ = Armed::kNo;
+    if (channel != nullptr) completion_channel()->Push(*this);
+  }
+  return PushResult::kOk;
+}
+
+int CompletionQueue::Poll(int capacity, ibv_wc* wc) {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) return overrun_ ? -1 : 0;
+  const size_t polled = std::min(count_, static_cast<size_t>(capacity));
+  for (size_t i = 0; i < polled; ++i) {
+    const Cqe& oldest = ring_[first_];
+    wc[i] = oldest.wc;
+    if (oldest.slots != nullptr) oldest.slots->Retire(oldest.frees_up_to);
+    if (++first_ == ring_.size()) first_ = 0;
+  }
+  count_ -= polled;
+  return static_cast<int>(polled);
+}
+
+void CompletionQueue::Arm(bool solicited_only) {
+  const std::lock_guard lock(mutex_);
+  if (!solicited_only) {
+    armed_ = Armed::kNext;
+  } else if (armed_ == Armed::kNo) {
+    armed_ = Armed::kSolicited;
+  }
+}
+
+void CompletionQueue::AckEvents(unsigned count) {
+  if (channel == nullptr) return;
+  const std::lock_guard lock(completion_channel()->mutex_);
+  unacked_events_ -= count;
+  // Under the lock: the CQ may be gone as soon as it is released.
+  if (unacked_events_ == 0) acked_.notify_all();
+}
+
+void CompletionQueue::WaitForAcks() {
+  if (channel == nullptr) return;
+  std::unique_lock lock(completion_channel()->mutex_);
+  if (unread_events_ > 0) {
+    unread_events_ = 0;
+    completion_channel()->Remove(*this);
+  }
+  acked_.wait(lock, [this] { return unacked_events_ == 0; });
+}
+
+void CompletionQueue::ForgetSlots(const SendQueueSlots& slots) {
+  const std::lock_guard lock(mutex_);
+  for (Cqe& entry : ring_) {
+    if (entry.slots == &slots) entry.slots = nullptr;
+  }
+}
+
+}  // namespace rpma::emu

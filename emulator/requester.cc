@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester's half of a queue pair: executes its send queue.
+
+#include <cerrno>
+
+#include "emulator/queue_pair_impl.h"
+
+namespace rpma::emu {
+namespace {
+
+using Outcome = Verdict::Outcome;
+
+constexpr uint8_t kForEver = 7;  // as rnr_retry (IBTA 9.7.5.2.8)
+
+ibv_wc_opcode CompletionOpcode(Operation operation) {
+  switch (operation) {
+    case Operation::kSend:
+      return IBV_WC_SEND;
+    case Operation::kWrite:
+      return IBV_WC_RDMA_WRITE;
+    case Operation::kRead:
+      return IBV_WC_RDMA_READ;
+    case Operation::kAtomicWrite:
+      return kWcAtomicWrite;
+    case Operation::kFlush:
+      return kWcFlush;
+  }
+  return kPoisonOpcode;
+}
+
+Verdict LocalFailure(ibv_wc_status status, const Reason& reason) {
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.status = status;
+  verdict.reason = reason;
+  return verdict;
+}
+
+}  // namespace
+
+int QueuePair::Impl::CheckMayPost() const {
+  switch (state) {
+    case IBV_QPS_RTS:
+    case IBV_QPS_SQD:
+    case IBV_QPS_ERR:
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+
+void QueuePair::Impl::Execute(Aftermath& after) {
+  for (;;) {
+    if (state == IBV_QPS_ERR) return FlushSendQueue(after);
+    if (wait != Wait::kNothing) return;
+    Request* const request = NextToExecute();
+    if (request == nullptr) return;
+    Settle(*request, Attempt(*request, after), after);
+  }
+}
+
+Request* QueuePair::Impl::NextToExecute() {
+  if (late_reads == 0) late_reads_due = false;
+  if (late_reads_due) return FirstLateRead();
+  while (sq.executed() != sq.end()) {
+    Request& request = sq[sq.executed()];
+    const ibv_qp_state now = state;
+    if (now != IBV_QPS_RTS && !(now == IBV_QPS_SQD && request.started)) break;
+    const bool stalls =
+        request.fence ||
+        (request.IsReadLike() && late_reads >= connection.max_rd_atomic);
+    if (late_reads > 0 && stalls) {
+      late_reads_due = true;
+      return FirstLateRead();
+    }
+    if (request.operation != Operation::kRead ||
+        profile.reads == ReadOrder::kPosted) {
+      return &request;
+    }
+    DeferRead(request);
+    if (late_reads_due) return FirstLateRead();
+  }
+  return nullptr;
+}
+
+Request* QueuePair::Impl::FirstLateRead() {
+  uint32_t number = sq.completed();
+  while (!sq[number].late) ++number;
+  return &sq[number];
+}
+
+void QueuePair::Impl::DeferRead(Request& request) {
+  request.started = request.late = true;
+  request.outstanding = ++late_reads;
+  sq.AdvanceExecuted();
+  // Nothing may follow that would make it execute.
+  if (late_reads == 1 && !ArmTimer(profile.timers.min_rnr)) {
+    late_reads_due = true;
+  }
+}
+
+bool QueuePair::Impl::ArmTimer(std::chrono::nanoseconds hardware_time) {
+  return timer->Arm(device.environment().Scale(hardware_time));
+}
+
+Verdict QueuePair::Impl::Attempt(Request& request, Aftermath& after) {
+  request.started = true;
+  if (request.outstanding == 0) request.outstanding = late_reads + 1;
+  if (tries > connection.retry_count) {
+    return LocalFailure(IBV_WC_RETRY_EXC_ERR,
+                        {.cause = Cause::kNoAnswer, .limit = tries});
+  }
+  Verdict verdict = PinLocal(request);
+  if (verdict.outcome != Outcome::kDone) return verdict;
+  const bool hold = late_reads > 0 && !late_reads_due;
+  Impl& responder = *remote->impl_;
+  {
+    const std::lock_guard lock(responder.rq_mutex);
+    verdict = responder.Serve(*this, request, gather.pieces(), hold, after);
+  }
+  gather.Release();
+  return verdict;
+}
+
+Verdict QueuePair::Impl::PinLocal(const Request& request) {
+  if (request.operation == Operation::kFlush || request.length == 0) return {};
+  if (request.length > profile.limits.max_msg_sz) {
+    return LocalFailure(
+        IBV_WC_LOC_LEN_ERR,
+        {.cause = Cause::kMessageTooLong, .limit = profile.limits.max_msg_sz});
+  }
+  if (request.inlined) {
+    gather.Add(request.inline_data, request.length);
+    return {};
+  }
+  unsigned rights = 0;
+  if (request.operation == Operation::kRead) {
+    rights = profile.read_sink_needs_remote_write ? IBV_ACCESS_REMOTE_WRITE
+                                                  : IBV_ACCESS_LOCAL_WRITE;
+  }
+  ibv_sge bad;
+  const AccessError error =
+      gather.Pin(device.regions(), &pd, {request.sges, request.num_sge},
+                 request.length, rights, &bad);
+  if (error == AccessError::kNone) return {};
+  return LocalFailure(IBV_WC_LOC_PROT_ERR, {.cause = Cause::kLocalAccess,
+                                            .access = error,
+                                            .key = bad.lkey,
+                                            .addr = bad.addr,
+                                            .length = bad.length,
+                                            .rights = rights});
+}
+
+void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
+                             Aftermath& after) {
+  if (verdict.outcome == Outcome::kDone) {
+    tries = rnr_tries = 0;
+    return Complete(request, IBV_WC_SUCCESS, Cause::kNone, after);
+  }
+  // Whatever comes of this request, READs posted before it come first.
+  if (late_reads > 0 && !late_reads_due) {
+    late_reads_due = true;
+    return;
+  }
+  switch (verdict.outcome) {
+    case Outcome::kDone:
+      return;
+    case Outcome::kNotReady:
+      wait = Wait::kNotReady;
+      return;
+    case Outcome::kNoReceive:
+      return AwaitReceive(request, after);
+    case Outcome::kNoAnswer:
+      return AwaitAnswer(request, after);
+    case Outcome::kFailed:
+      return Fail(request, verdict, after);
+  }
+}
+
+void QueuePair::Impl::AwaitReceive(Request& request, Aftermath& after) {
+  rnr_naks.fetch_add(1, std::memory_order_relaxed);
+  uint32_t limit = connection.rnr_retry;
+  if (limit == kForEver && profile.rnr_retry >= 0) {
+    limit = static_cast<uint32_t>(profile.rnr_retry);
+  }
+  if (limit != kForEver && rnr_tries == limit) {
+    return Fail(request,
+                LocalFailure(IBV_WC_RNR_RETRY_EXC_ERR,
+                             {.cause = Cause::kNoReceive, .limit = limit}),
+                after);
+  }
+  tries = 0;  // the NAK was an answer
+  if (limit != kForEver) {
+    ++rnr_tries;
+    if (!ArmTimer(profile.timers.min_rnr)) return;  // it has "expired"
+  }
+  wait = Wait::kReceive;
+}
+
+void QueuePair::Impl::AwaitAnswer(Request& request, Aftermath& after) {
+  if (profile.iwarp) {
+    return Fail(
+        request,
+        LocalFailure(IBV_WC_WR_FLUSH_ERR, {.cause = Cause::kConnectionEnded}),
+        after);
+  }
+  ++tries;
+  if (ArmTimer(profile.timers.ack_timeout)) wait = Wait::kAnswer;
+}
+
+void QueuePair::Impl::OnTimer() {
+  Aftermath after;
+  {
+    const std::lock_guard lock(sq_mutex);
+    if (late_reads > 0) late_reads_due = true;
+    if (wait != Wait::kNotReady) wait = Wait::kNothing;
+    Execute(after);
+  }
+  after.Run();
+}
+
+void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
+                           Aftermath& after) {
+  Impl& responder = *remote->impl_;
+  const MrTable& regions =
+      verdict.refused ? responder.device.regions() : device.regions();
+  char text[kMaxExplanation];
+  WriteExplanation(request, verdict.reason, regions, text);
+  SetExplanation(text);
+  if (verdict.refused) responder.SetExplanation(text);
+
+  ibv_wc_status status = verdict.status;
+  if (verdict.refused && profile.iwarp) {
+    // RFC 5040: no acknowledgement tells the requester; the end of the
+    // connection does, and finds only a READ unfinished.
+    status = request.operation == Operation::kRead ? IBV_WC_WR_FLUSH_ERR
+                                                   : IBV_WC_SUCCESS;
+  }
+  state = IBV_QPS_ERR;
+  after.Failed(self);
+  Complete(request, status, verdict.reason.cause, after);
+  FlushSendQueue(after);
+}
+
+void QueuePair::Impl::Complete(Request& request, ibv_wc_status status,
+                               Cause cause, Aftermath& after) {
+  request.done = true;
+  request.status = status;
+  if (request.late) {
+    request.late = false;
+    if (--late_reads == 0) timer->Cancel();
+  } else {
+    sq.AdvanceExecuted();
+  }
+  // Completions keep the posting order: a late READ holds back later ones.
+  while (sq.completed() != sq.executed() && sq[sq.completed()].done) {
+    const Request& oldest = sq[sq.completed()];
+    sq.AdvanceCompleted();
+    PushSendCompletion(oldest, sq.completed(), cause, after);
+  }
+}
+
+void QueuePair::Impl::FlushSendQueue(Aftermath& after) {
+  timer->Cancel();
+  wait = Wait::kNothing;
+  late_reads = tries = rnr_tries = 0;
+  late_reads_due = false;
+  if (sq.completed() != sq.end()) ExplainFlush();
+  while (sq.executed() != sq.end()) sq.AdvanceExecuted();
+  while (sq.completed() != sq.end()) {
+    Request& request = sq[sq.completed()];
+    request.status = IBV_WC_WR_FLUSH_ERR;
+    sq.AdvanceCompleted();
+    PushSendCompletion(request, sq.completed(), Cause::kFlushed, after);
+  }
+}
+
+void QueuePair::Impl::PushSendCompletion(const Request& request,
+                                         uint32_t number, Cause cause,
+                                         Aftermath& after) {
+  const bool success = request.status == IBV_WC_SUCCESS;
+  if (success && !request.signaled) return;
+  Cqe cqe{.wc = MakeCompletion(request.wr_id, request.status, self.qp_num),
+          .slots = &sq.slots(),
+          .frees_up_to = number};
+  if (success) {
+    cqe.wc.opcode = CompletionOpcode(request.operation);
+    cqe.wc.wc_flags = 0;
+    if (request.operation == Operation::kRead) {
+      cqe.wc.byte_len = static_cast<uint32_t>(request.length);
+    }
+  } else {
+    cqe.wc.vendor_err = static_cast<uint32_t>(cause);
+  }
+  Push(*attributes.send_cq, cqe, after);
+}
+
+}  // namespace rpma::emu

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The responder's half of a queue pair: serves the requests of its remote.
+
+#include "emulator/queue_pair_impl.h"
+
+namespace rpma::emu {
+namespace {
+
+using Outcome = Verdict::Outcome;
+
+Verdict Refusal(ibv_wc_status status, const Reason& reason) {
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.status = status;
+  verdict.refused = true;
+  verdict.reason = reason;
+  return verdict;
+}
+
+Verdict NotServed(Outcome outcome) {
+  Verdict verdict;
+  verdict.outcome = outcome;
+  return verdict;
+}
+
+std::byte* Address(const Request& request) {
+  return reinterpret_cast<std::byte*>(request.remote_addr);
+}
+
+}  // namespace
+
+Verdict QueuePair::Impl::Serve(Impl& requester, const Request& request,
+                               std::span<const Piece> local, bool hold,
+                               Aftermath& after) {
+  switch (state) {
+    case IBV_QPS_INIT:
+      waiting_requester = requester.self.weak_from_this();
+      return NotServed(Outcome::kNotReady);
+    case IBV_QPS_RTR:
+      if (!communication_established) RaiseEvent(IBV_EVENT_COMM_EST);
+      communication_established = true;
+      break;
+    case IBV_QPS_RTS:
+    case IBV_QPS_SQD:
+      break;
+    default:
+      return NotServed(Outcome::kNoAnswer);
+  }
+  if (remote.get() != &requester.self) return NotServed(Outcome::kNoAnswer);
+  const Verdict verdict = Perform(requester, request, local, hold, after);
+  if (verdict.outcome == Outcome::kFailed && !hold) Refuse(verdict, after);
+  return verdict;
+}
+
+Verdict QueuePair::Impl::Perform(Impl& requester, const Request& request,
+                                 std::span<const Piece> local, bool hold,
+                                 Aftermath& after) {
+  // A requester that may start none must not have sent it; and what it could
+  // have kept back is an invalid request here.
+  if (request.IsReadLike() &&
+      (request.outstanding > connection.max_dest_rd_atomic ||
+       requester.connection.max_rd_atomic == 0)) {
+    return Refusal(IBV_WC_REM_INV_REQ_ERR,
+                   {.cause = Cause::kTooManyReads,
+                    .limit = connection.max_dest_rd_atomic});
+  }
+  switch (request.operation) {
+    case Operation::kSend:
+      return PerformSend(requester, request, local, hold, after);
+    case Operation::kWrite:
+      return PerformWrite(requester, request, local, after);
+    case Operation::kRead:
+      return PerformRead(request, local);
+    case Operation::kAtomicWrite:
+      return PerformAtomicWrite(request);
+    case Operation::kFlush:
+      return PerformFlush(request);
+  }
+  return {};
+}
+
+Verdict QueuePair::Impl::AccessRegion(const Request& request, unsigned rights,
+                                      MrPin* pin) {
+  const AccessError error = device.regions().Access(
+      request.rkey, &pd, request.remote_addr, request.length, rights, pin);
+  if (error == AccessError::kNone) return {};
+  return Refusal(IBV_WC_REM_ACCESS_ERR, {.cause = Cause::kRemoteAccess,
+                                         .access = error,
+                                         .key = request.rkey,
+                                         .addr = request.remote_addr,
+                                         .length = request.length,
+                                         .rights = rights});
+}
+
+Verdict QueuePair::Impl::PerformWrite(Impl& requester, const Request& request,
+                                      std::span<const Piece> local,
+                                      Aftermath& after) {
+  MrPin pin;
+  Verdict verdict = AccessRegion(request, IBV_ACCESS_REMOTE_WRITE, &pin);
+  if (verdict.outcome != Outcome::kDone) return verdict;
+  const Piece target{Address(request), request.length};
+  if (!request.with_imm) {
+    Transfer({&target, 1}, local);
+    return {};
+  }
+  uint64_t receive;
+  {
+    std::unique_lock<std::mutex> srq_lock;
+    const ReceiveQueue& receives = Receives(&srq_lock);
+    if (receives.empty()) return NoReceive(requester);
+    receive = receives.front().wr_id;
+    PopReceive();
+  }
+  Transfer({&target, 1}, local);
+  CompleteReceive(receive, request, after);
+  return {};
+}
+
+Verdict QueuePair::Impl::PerformRead(const Request& request,
+                                     std::span<const Piece> local) {
+  MrPin pin;
+  Verdict verdict = AccessRegion(request, IBV_ACCESS_REMOTE_READ, &pin);
+  if (verdict.outcome != Outcome::kDone) return verdict;
+  const Piece source{Address(request), request.length};
+  Transfer(local, {&source, 1});
+  return {};
+}
+
+Verdict QueuePair::Impl::PerformAtomicWrite(const Request& request) {
+  if (request.remote_addr % sizeof(uint64_t) != 0) {
+    return Refusal(IBV_WC_REM_INV_REQ_ERR, {.cause = Cause::kMisaligned});
+  }
+  MrPin pin;
+  Verdict verdict = AccessRegion(request, IBV_ACCESS_REMOTE_WRITE, &pin);
+  if (verdict.outcome != Outcome::kDone) return verdict;
+  TransferAtomic(Address(request), request.inline_data);
+  return {};
+}
+
+Verdict QueuePair::Impl::PerformFlush(const Request& request) {
+  MrPin pin;
+  return AccessRegion(
+      request, request.persistent ? kAccessFlushPersistent : kAccessFlushGlobal,
+      &pin);
+}
+
+Verdict QueuePair::Impl::PerformSend(Impl& requester, const Request& request,
+                                     std::span<const Piece> local, bool hold,
+                                     Aftermath& after) {
+  std::unique_lock<std::mutex> srq_lock;
+  const ReceiveQueue& receives = Receives(&srq_lock);
+  if (receives.empty()) return NoReceive(requester);
+  const uint64_t wr_id = receives.front().wr_id;
+  const Verdict verdict = PinReceive(request, receives.front());
+  if (verdict.outcome == Outcome::kFailed && hold) return verdict;
+  PopReceive();
+  if (srq_lock.owns_lock()) srq_lock.unlock();
+  if (verdict.outcome == Outcome::kFailed) return verdict;
+
+  Transfer(scatter.pieces(), local);
+  scatter.Release();
+  CompleteReceive(wr_id, request, after);
+  return {};
+}
+
+Verdict QueuePair::Impl::PinReceive(const Request& request,
+                                    const Receive& receive) {
+  Verdict verdict;
+  if (request.length > receive.length) {
+    verdict = Refusal(IBV_WC_REM_INV_REQ_ERR, {.cause = Cause::kReceiveTooShort,
+                                               .limit = receive.length});
+    verdict.receive_status = IBV_WC_LOC_LEN_ERR;
+  } else {
+    const ibv_pd* const receive_pd =
+        attributes.srq == nullptr ? &pd : attributes.srq->pd;
+    ibv_sge bad;
+    const AccessError error =
+        scatter.Pin(device.regions(), receive_pd, receive.sges, request.length,
+                    IBV_ACCESS_LOCAL_WRITE, &bad);
+    if (error == AccessError::kNone) return verdict;
+    verdict = Refusal(IBV_WC_REM_OP_ERR, {.cause = Cause::kReceiveAccess,
+                                          .access = error,
+                                          .key = bad.lkey,
+                                          .addr = bad.addr,
+                                          .length = bad.length,
+                                          .rights = IBV_ACCESS_LOCAL_WRITE});
+    verdict.receive_status = profile.receive_access_status;
+  }
+  verdict.has_receive = true;
+  verdict.receive_wr_id = receive.wr_id;
+  return verdict;
+}
+
+Verdict QueuePair::Impl::NoReceive(Impl& requester) {
+  if (profile.iwarp) {
+    return Refusal(IBV_WC_WR_FLUSH_ERR, {.cause = Cause::kNoReceive});
+  }
+  waiting_requester = requester.self.weak_from_this();
+  if (attributes.srq != nullptr) attributes.srq->Enlist(waiting_in_srq, self);
+  return NotServed(Outcome::kNoReceive);
+}
+
+void QueuePair::Impl::Refuse(const Verdict& verdict, Aftermath& after) {
+  state = IBV_QPS_ERR;
+  after.Refused(self);
+  if (verdict.has_receive) {
+    FailReceive(verdict.receive_wr_id, verdict.receive_status,
+                verdict.reason.cause, after);
+  } else {
+    RaiseEvent(verdict.status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+                                                       : IBV_EVENT_QP_REQ_ERR);
+  }
+}
+
+void QueuePair::Impl::FailReceive(uint64_t wr_id, ibv_wc_status status,
+                                  Cause cause, Aftermath& after) {
+  Cqe cqe{.wc = MakeCompletion(wr_id, status, self.qp_num)};
+  cqe.wc.vendor_err = static_cast<uint32_t>(cause);
+  Push(*attributes.recv_cq, cqe, after);
+}
+
+void QueuePair::Impl::CompleteReceive(uint64_t wr_id, const Request& request,
+                                      Aftermath& after) {
+  Cqe cqe{.wc = MakeCompletion(wr_id, IBV_WC_SUCCESS, self.qp_num),
+          .solicited = request.solicited};
+  cqe.wc.opcode = request.operation == Operation::kSend
+                      ? IBV_WC_RECV
+                      : IBV_WC_RECV_RDMA_WITH_IMM;
+  cqe.wc.byte_len = static_cast<uint32_t>(request.length);
+  cqe.wc.wc_flags = 0;
+  if (request.with_imm) {
+    cqe.wc.wc_flags = IBV_WC_WITH_IMM;
+    cqe.wc.imm_data = request.imm_data;
+  }
+  Push(*attributes.recv_cq, cqe, after);
+}
+
+void QueuePair::Impl::FlushReceiveQueue(Aftermath& after) {
+  if (!rq.empty()) ExplainFlush();
+  while (!rq.empty()) {
+    FailReceive(rq.front().wr_id, IBV_WC_WR_FLUSH_ERR, Cause::kFlushed, after);
+    rq.Pop();
+  }
+  if (attributes.srq == nullptr || last_wqe_reached) return;
+  last_wqe_reached = true;
+  RaiseEvent(IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+ReceiveQueue& QueuePair::Impl::Receives(
+    std::unique_lock<std::mutex>* srq_lock) {
+  SharedReceiveQueue* const srq = attributes.srq;
+  if (srq == nullptr) return rq;
+  *srq_lock = std::unique_lock(srq->mutex_);
+  return srq->receives_;
+}
+
+void QueuePair::Impl::PopReceive() {
+  if (attributes.srq == nullptr) {
+    rq.Pop();
+  } else {
+    attributes.srq->PopReceive();
+  }
+}
+
+}  // namespace rpma::emu
