@@ -12,7 +12,8 @@ namespace rpma::test {
 
 class Emulation {
  public:
-  explicit Emulation(const std::string& profile);
+  // `options` of the fabric and its device, as in "max_cqe=16 reads=late".
+  Emulation(const std::string& profile, const std::string& options);
   Emulation(const Emulation&) = delete;
   Emulation& operator=(const Emulation&) = delete;
   ~Emulation();

@@ -10,7 +10,8 @@ namespace rpma::test {
 
 void ConformanceTest::SetUp() {
   log_.emplace();
-  emulation_.emplace(provider().name);
+  emulation_.emplace(provider().name,
+                     std::string(provider().options) + " " + device_options());
   ASSERT_THAT(rpma_utils_get_ibv_context(address(), RPMA_UTIL_IBV_CONTEXT_LOCAL,
                                          &context_),
               IsOk());

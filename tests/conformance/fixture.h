@@ -30,6 +30,10 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   void SetUp() override;
   void TearDown() override;
 
+  // What the device does otherwise than the provider's by itself, for tests of
+  // what cannot be had on demand elsewhere: "name=value" separated by spaces.
+  virtual std::string device_options() const { return {}; }
+
   const Provider& provider() const { return *GetParam(); }
   const char* address() const;
   ibv_context* context() const { return context_; }

@@ -195,6 +195,7 @@ TEST_P(PrivateDataTest, NullArgumentsAreInvalid) {
               RcIs(RPMA_E_INVAL));
   EXPECT_THAT(rpma_conn_req_get_private_data(request, nullptr),
               RcIs(RPMA_E_INVAL));
+  log().Discard();
 }
 
 }  // namespace

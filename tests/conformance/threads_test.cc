@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What several threads may do at once with endpoints and connections.
+
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/conformance/fixture.h"
+
+namespace rpma::test {
+namespace {
+
+class ThreadsTest : public ConformanceTest {
+ protected:
+  // Connects, as a client, one connection after the other.
+  void ConnectClients(const std::string& port, int count) {
+    for (int i = 0; i < count; ++i) {
+      const Conn client = Connect(NewRequest(port));
+      EXPECT_EQ(NextEvent(client), RPMA_CONN_ESTABLISHED);
+      EXPECT_EQ(NextEvent(client), RPMA_CONN_CLOSED);
+      EXPECT_THAT(rpma_conn_disconnect(client), IsOk());
+    }
+  }
+
+  // Accepts one connection after the other and ends each.
+  void ServeClients(rpma_ep* endpoint, int count) {
+    for (int i = 0; i < count; ++i) {
+      ConnReq request;
+      ASSERT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, request.address()),
+                  IsOk());
+      const Conn server = Connect(std::move(request));
+      EXPECT_EQ(NextEvent(server), RPMA_CONN_ESTABLISHED);
+      EXPECT_THAT(rpma_conn_disconnect(server), IsOk());
+      EXPECT_EQ(NextEvent(server), RPMA_CONN_CLOSED);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ThreadsTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+// One thread is always in rpma_ep_next_conn_req() while the other accepts: it
+// must not take the events of the other's connection.
+TEST_P(ThreadsTest, TwoThreadsServeOneEndpoint) {
+  constexpr int kRounds = 100;
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] { ServeClients(endpoint, kRounds); });
+    threads.emplace_back([&] { ConnectClients(port, kRounds); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(ThreadsTest, EachRequestGoesToOneThread) {
+  constexpr int kPerThread = 50;
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  std::vector<Conn> clients;
+  for (int i = 0; i < 2 * kPerThread; ++i) {
+    clients.push_back(Connect(NewRequest(port)));
+  }
+  const auto take = [&] {
+    for (int i = 0; i < kPerThread; ++i) {
+      ConnReq request;
+      EXPECT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, request.address()),
+                  IsOk());
+    }
+  };
+  std::thread first(take), second(take);
+  first.join();
+  second.join();
+  for (const Conn& client : clients) {
+    EXPECT_EQ(NextEvent(client), RPMA_CONN_REJECTED);
+  }
+}
+
+TEST_P(ThreadsTest, PairsOfDifferentThreadsDoNotDisturbEachOther) {
+  constexpr int kRounds = 30;
+  const auto run = [&](const std::string& port) {
+    const Endpoint endpoint = Listen(port);
+    for (int i = 0; i < kRounds; ++i) {
+      const Pair pair = ConnectedPair(endpoint, port);
+      ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
+      ASSERT_THAT(pair.client.Send(2, 0, 8), IsOk());
+      EXPECT_THAT(Poll(pair.server.cq), Received(1, 8, pair.server.qp_num));
+      Disconnect(pair);
+    }
+  };
+  std::thread first(run, NewPort()), second(run, NewPort());
+  first.join();
+  second.join();
+}
+
+TEST_P(ThreadsTest, BothSidesMayDisconnectAtTheSameTime) {
+  for (int round = 0; round < 100; ++round) {
+    const Pair pair = ConnectedPair();
+    const auto disconnect = [](const Conn& conn) {
+      EXPECT_THAT(rpma_conn_disconnect(conn), IsOk());
+      EXPECT_EQ(NextEvent(conn), RPMA_CONN_CLOSED);
+    };
+    std::thread client(disconnect, std::cref(pair.client.conn));
+    std::thread server(disconnect, std::cref(pair.server.conn));
+    client.join();
+    server.join();
+  }
+}
+
+TEST_P(ThreadsTest, OneSideMayBeDeletedWhileTheOtherDisconnects) {
+  for (int round = 0; round < 100; ++round) {
+    Pair pair = ConnectedPair();
+    std::thread client([&] { pair.client.conn.reset(); });
+    EXPECT_THAT(rpma_conn_disconnect(pair.server.conn), IsOk());
+    EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
+    client.join();
+  }
+}
+
+TEST_P(ThreadsTest, OnePeerAndOneConfigurationServeManyThreads) {
+  ConnCfg cfg;
+  ASSERT_THAT(rpma_conn_cfg_new(cfg.address()), IsOk());
+  const std::string port = NewPort();
+  const auto prepare = [&] {
+    for (int i = 0; i < 50; ++i) {
+      NewRequest(port, cfg);
+      Region(client_peer(), 64).Remote();
+      EXPECT_THAT(rpma_conn_cfg_set_cq_size(cfg, 20), IsOk());
+    }
+  };
+  std::thread first(prepare), second(prepare);
+  first.join();
+  second.join();
+}
+
+}  // namespace
+}  // namespace rpma::test

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding devices by address, what they can do, and peers on them.
+
+#include <optional>
+#include <string>
+
+#include "tests/conformance/fixture.h"
+
+namespace rpma::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kLocal = RPMA_UTIL_IBV_CONTEXT_LOCAL;
+constexpr auto kRemote = RPMA_UTIL_IBV_CONTEXT_REMOTE;
+
+class UtilsTest : public ConformanceTest {};
+
+INSTANTIATE_TEST_SUITE_P(, UtilsTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+TEST_P(UtilsTest, LoopbackAddressesLeadToADevice) {
+  for (const char* node : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
+    for (const auto type : {kLocal, kRemote}) {
+      SCOPED_TRACE(node);
+      ibv_context* found = nullptr;
+      EXPECT_THAT(rpma_utils_get_ibv_context(node, type, &found), IsOk());
+      EXPECT_EQ(found, context());
+    }
+  }
+}
+
+TEST_P(UtilsTest, ContextIsGenuine) {
+  ASSERT_NE(context()->device, nullptr);
+  EXPECT_NE(std::string(context()->device->name), "");
+  EXPECT_GE(context()->async_fd, 0);
+  EXPECT_GE(context()->num_comp_vectors, 1);
+  ibv_device_attr_ex attributes = {};
+  ASSERT_EQ(ibv_query_device_ex(context(), nullptr, &attributes), 0);
+  EXPECT_GT(attributes.orig_attr.max_qp, 0);
+  EXPECT_GT(attributes.orig_attr.max_cqe, 0);
+}
+
+TEST_P(UtilsTest, AddressesOfNoDeviceAreRefused) {
+  // TEST-NET-3 of RFC 5737, and the wildcards.
+  for (const char* node : {"203.0.113.1", "0.0.0.0", "::"}) {
+    SCOPED_TRACE(node);
+    ibv_context* found = nullptr;
+    EXPECT_THAT(rpma_utils_get_ibv_context(node, kLocal, &found),
+                RcIs(RPMA_E_PROVIDER));
+    EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr(node)));
+    EXPECT_EQ(found, nullptr);
+  }
+  ibv_context* found = nullptr;
+  EXPECT_THAT(rpma_utils_get_ibv_context("203.0.113.1", kRemote, &found),
+              RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_resolve_addr")));
+  EXPECT_EQ(found, nullptr);
+}
+
+TEST_P(UtilsTest, RemoteHostLeadsToTheDeviceOfItsRoute) {
+  emulation().AddSilentHost("10.77.0.9");
+  ibv_context* found = nullptr;
+  EXPECT_THAT(rpma_utils_get_ibv_context("10.77.0.9", kRemote, &found), IsOk());
+  EXPECT_EQ(found, context());
+  found = nullptr;
+  EXPECT_THAT(rpma_utils_get_ibv_context("10.77.0.9", kLocal, &found),
+              RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_bind_addr")));
+  EXPECT_EQ(found, nullptr);
+}
+
+TEST_P(UtilsTest, UnknownHostIsRefused) {
+  // A label has at most 63 characters (RFC 1035 2.3.4), so nobody is asked.
+  const std::string host(64, 'x');
+  ibv_context* found = nullptr;
+  EXPECT_THAT(rpma_utils_get_ibv_context(host.c_str(), kLocal, &found),
+              RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_getaddrinfo")));
+}
+
+TEST_P(UtilsTest, InvalidArgumentsOfTheSearch) {
+  ibv_context* found = nullptr;
+  EXPECT_THAT(rpma_utils_get_ibv_context(nullptr, kLocal, &found),
+              RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_utils_get_ibv_context(address(), kLocal, nullptr),
+              RcIs(RPMA_E_INVAL));
+  for (const int type : {-1, 2}) {
+    EXPECT_THAT(
+        rpma_utils_get_ibv_context(
+            address(), static_cast<rpma_util_ibv_context_type>(type), &found),
+        RcIs(RPMA_E_INVAL));
+  }
+  EXPECT_EQ(found, nullptr);
+  log().Discard();
+}
+
+TEST_P(UtilsTest, TellsWhetherTheDevicePagesOnDemand) {
+  int capable = -1;
+  ASSERT_THAT(rpma_utils_ibv_context_is_odp_capable(context(), &capable),
+              IsOk());
+  EXPECT_EQ(capable, provider().on_demand_paging ? 1 : 0);
+  EXPECT_THAT(rpma_utils_ibv_context_is_odp_capable(nullptr, &capable),
+              RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_utils_ibv_context_is_odp_capable(context(), nullptr),
+              RcIs(RPMA_E_INVAL));
+  log().Discard();
+}
+
+// --- Peers -------------------------------------------------------------------
+
+TEST_P(UtilsTest, PeerCannotBeDeletedWhileAnythingOfItLives) {
+  Peer peer;
+  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
+  std::optional<Region> region;
+  region.emplace(peer, size_t{64});
+  rpma_peer* const before = peer;
+  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
+  EXPECT_EQ(peer, before);
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
+
+  const Region another(peer, 64);  // it works as before
+  EXPECT_NE(another.mr(), nullptr);
+  region.reset();
+  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
+}
+
+TEST_P(UtilsTest, PeerCannotBeDeletedWhileAQueueOfItLives) {
+  Peer peer;
+  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
+  Srq srq;
+  ASSERT_THAT(rpma_srq_new(peer, nullptr, srq.address()), IsOk());
+  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
+  srq.reset();
+  EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
+  EXPECT_EQ(peer, nullptr);
+}
+
+TEST_P(UtilsTest, PeerCannotBeDeletedWhileARequestOfItLives) {
+  Peer peer;
+  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
+  ConnReq request;
+  ASSERT_THAT(
+      rpma_conn_req_new(peer, address(), "7204", nullptr, request.address()),
+      IsOk());
+  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
+  request.reset();
+  EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
+}
+
+TEST_P(UtilsTest, InvalidArgumentsOfPeers) {
+  rpma_peer* peer = nullptr;
+  EXPECT_THAT(rpma_peer_new(nullptr, &peer), RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_peer_new(context(), nullptr), RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_peer_delete(nullptr), RcIs(RPMA_E_INVAL));
+  log().Discard();
+  EXPECT_THAT(rpma_peer_delete(&peer), IsOk());
+}
+
+TEST_P(UtilsTest, ContextOfNobodyIsRefused) {
+  ibv_context foreign = {};
+  rpma_peer* peer = nullptr;
+  EXPECT_THAT(rpma_peer_new(&foreign, &peer), RcIs(RPMA_E_PROVIDER));
+  EXPECT_EQ(peer, nullptr);
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_context")));
+}
+
+}  // namespace
+}  // namespace rpma::test
