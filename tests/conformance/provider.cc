@@ -2,11 +2,19 @@
 
 #include "tests/conformance/provider.h"
 
+#include <librpma.h>
+
 namespace rpma::test {
 namespace {
 
+// Each of these usages registers a region with LOCAL_WRITE.
+constexpr int kLocalWriteUsages = RPMA_MR_USAGE_READ_DST |
+                                  RPMA_MR_USAGE_WRITE_SRC |
+                                  RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_RECV;
+
 constexpr Provider kRoce = {
     .name = "roce",
+    .options = "",
     .max_request_data = 56,
     .max_accept_data = 196,
     .private_data_padded = true,
@@ -17,6 +25,15 @@ constexpr Provider kRoce = {
     .time_wait_event = true,
     .on_demand_paging = false,
     .advise_mr = false,
+    .send_with_imm = true,
+    .write_with_imm = true,
+    .read_dst_usages = kLocalWriteUsages,
+    .write_dst_usages = RPMA_MR_USAGE_WRITE_DST,
+    .atomic_write_opcode = IBV_WC_RDMA_WRITE,
+    .waits_for_receive = true,
+    .completes_when_sent = false,
+    .error_ends_connection = false,
+    .unwritable_receive = IBV_WC_LOC_PROT_ERR,
 };
 
 constexpr Provider kIb = [] {
@@ -29,6 +46,7 @@ constexpr Provider kIb = [] {
 
 constexpr Provider kIwarp = {
     .name = "iwarp",
+    .options = "",
     .max_request_data = 255,
     .max_accept_data = 255,
     .private_data_padded = false,
@@ -39,11 +57,48 @@ constexpr Provider kIwarp = {
     .time_wait_event = false,
     .on_demand_paging = false,
     .advise_mr = false,
+    .send_with_imm = false,
+    .write_with_imm = false,
+    // READ responses arrive as writes to the rkey of their destination.
+    .read_dst_usages = RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_DST,
+    .write_dst_usages = RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_DST,
+    .atomic_write_opcode = IBV_WC_RDMA_WRITE,
+    .waits_for_receive = false,
+    .completes_when_sent = true,
+    .error_ends_connection = true,
+    .unwritable_receive = IBV_WC_GENERAL_ERR,
 };
+
+constexpr Provider Native(Provider provider) {
+  provider.options = "native_atomic_write=on native_flush=on";
+  provider.atomic_write_opcode = IBV_WC_ATOMIC_WRITE;
+  return provider;
+}
+
+constexpr Provider kNativeRoce = Native(kRoce);
+constexpr Provider kNativeIb = Native(kIb);
+constexpr Provider kNativeIwarp = Native(kIwarp);
 
 }  // namespace
 
 std::vector<const Provider*> Providers() { return {&kRoce, &kIb, &kIwarp}; }
+
+std::vector<const Provider*> NativeProviders() {
+  return {&kNativeRoce, &kNativeIb, &kNativeIwarp};
+}
+
+std::vector<const Provider*> With(bool Provider::*quality,
+                                  std::vector<const Provider*> providers) {
+  std::erase_if(providers,
+                [=](auto* provider) { return !(provider->*quality); });
+  return providers;
+}
+
+std::vector<const Provider*> Without(bool Provider::*quality,
+                                     std::vector<const Provider*> providers) {
+  std::erase_if(providers, [=](auto* provider) { return provider->*quality; });
+  return providers;
+}
 
 std::string ProviderName(
     const ::testing::TestParamInfo<const Provider*>& info) {

@@ -17,6 +17,8 @@ namespace rpma::test {
 
 struct Provider {
   const char* name;  // of the emulator's profile
+  // What the emulator has to add to the profile, as in "native_flush=on".
+  const char* options;
 
   // The largest private data that rpma_conn_req_connect() sends, in bytes.
   uint8_t max_request_data;
@@ -42,11 +44,50 @@ struct Provider {
 
   bool on_demand_paging;
   bool advise_mr;
+
+  // Requests that the device takes; else they are refused when posted.
+  bool send_with_imm;
+  bool write_with_imm;
+  // The usages of which each alone makes a region a destination: of a READ, and
+  // of the other side's WRITE.
+  int read_dst_usages;
+  int write_dst_usages;
+
+  // How an atomic write completes: as what the library makes of it or as the
+  // device's own operation.
+  ibv_wc_opcode atomic_write_opcode;
+
+  // A SEND to a side that has posted no receive waits for one (RNR NAK); else
+  // it ends the connection.
+  bool waits_for_receive;
+  // A SEND or WRITE has completed once it is sent, whatever the other side
+  // makes of it.
+  bool completes_when_sent;
+  // An error of a request ends the connection; else no event tells it.
+  bool error_ends_connection;
+  // How a receive ends whose buffer the device may not write.
+  ibv_wc_status unwritable_receive;
+
+  // How a request ends that the other side refused with `status`.
+  ibv_wc_status RefusedSend(ibv_wc_status status) const {
+    return completes_when_sent ? IBV_WC_SUCCESS : status;
+  }
+  ibv_wc_status RefusedRead(ibv_wc_status status) const {
+    return completes_when_sent ? IBV_WC_WR_FLUSH_ERR : status;
+  }
 };
 
 // For INSTANTIATE_TEST_SUITE_P: all providers of the transport under test, and
 // their names.
 std::vector<const Provider*> Providers();
+// All, with devices that have the operations of IBTA's annex A19 and the atomic
+// write.
+std::vector<const Provider*> NativeProviders();
+// Those of `providers` of which `quality` is true, and the others.
+std::vector<const Provider*> With(bool Provider::*quality,
+                                  std::vector<const Provider*> providers);
+std::vector<const Provider*> Without(bool Provider::*quality,
+                                     std::vector<const Provider*> providers);
 std::string ProviderName(const ::testing::TestParamInfo<const Provider*>& info);
 
 // How GoogleTest names it in messages.

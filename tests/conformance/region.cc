@@ -28,14 +28,14 @@ Region::Region(rpma_peer* peer, size_t size, int usage)
 
 void Region::Fill(uint8_t value) const { std::ranges::fill(bytes(), value); }
 
-MrDescriptor Region::Descriptor() const {
+MrDescriptor DescriptorOf(const rpma_mr_local* mr) {
   MrDescriptor descriptor = {};
-  EXPECT_THAT(rpma_mr_get_descriptor(mr_, descriptor.data()), IsOk());
+  EXPECT_THAT(rpma_mr_get_descriptor(mr, descriptor.data()), IsOk());
   return descriptor;
 }
 
-RemoteMr Region::Remote() const {
-  const MrDescriptor descriptor = Descriptor();
+RemoteMr RemoteOf(const rpma_mr_local* mr) {
+  const MrDescriptor descriptor = DescriptorOf(mr);
   RemoteMr remote;
   EXPECT_THAT(rpma_mr_remote_from_descriptor(
                   descriptor.data(), descriptor.size(), remote.address()),

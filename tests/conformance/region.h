@@ -20,6 +20,10 @@ inline constexpr int kAllUsages = 0xff;
 inline constexpr size_t kMrDescriptorSize = 21;
 using MrDescriptor = std::array<uint8_t, kMrDescriptorSize>;
 
+MrDescriptor DescriptorOf(const rpma_mr_local* mr);
+// What the other side makes of the descriptor.
+RemoteMr RemoteOf(const rpma_mr_local* mr);
+
 // Page-aligned zero bytes, registered as long as the region lives.
 class Region {
  public:
@@ -29,9 +33,8 @@ class Region {
   void Fill(uint8_t value) const;
 
   rpma_mr_local* mr() const { return mr_; }
-  MrDescriptor Descriptor() const;
-  // What the other side makes of the descriptor.
-  RemoteMr Remote() const;
+  MrDescriptor Descriptor() const { return DescriptorOf(mr_); }
+  RemoteMr Remote() const { return RemoteOf(mr_); }
 
   // Ends the registration early; the bytes stay.
   void Deregister() { mr_.reset(); }

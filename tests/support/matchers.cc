@@ -116,6 +116,11 @@ CompletionMatcher ReceivedWithImm(uint64_t wr_id, ibv_wc_opcode opcode,
                Field("imm_data", &ibv_wc::imm_data, htonl(imm)));
 }
 
+CompletionMatcher EndedWith(uint64_t wr_id, ibv_wc_status status,
+                            uint32_t qp_num) {
+  return Basics(wr_id, status, qp_num);
+}
+
 CompletionMatcher FailedWith(uint64_t wr_id, ibv_wc_status status,
                              uint32_t qp_num) {
   return Basics(wr_id, status, qp_num);

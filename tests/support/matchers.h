@@ -20,6 +20,9 @@ namespace rpma::test {
 ::testing::Matcher<int> RcIs(int rc);
 inline ::testing::Matcher<int> IsOk() { return RcIs(0); }
 
+// IBV_WC_FLUSH, which the headers of rdma-core have from release 45 on.
+inline constexpr auto kWcFlush = static_cast<ibv_wc_opcode>(8);
+
 using CompletionMatcher = ::testing::Matcher<const ibv_wc&>;
 
 // A request other than a receive that succeeded on the QP `qp_num`.
@@ -35,6 +38,9 @@ CompletionMatcher Received(uint64_t wr_id, uint32_t byte_len, uint32_t qp_num);
 CompletionMatcher ReceivedWithImm(uint64_t wr_id, ibv_wc_opcode opcode,
                                   uint32_t byte_len, uint32_t imm,
                                   uint32_t qp_num);
+// A request that ended, well or not; its other fields are open.
+CompletionMatcher EndedWith(uint64_t wr_id, ibv_wc_status status,
+                            uint32_t qp_num);
 // A request that ended with an error; no other field is valid then.
 CompletionMatcher FailedWith(uint64_t wr_id, ibv_wc_status status,
                              uint32_t qp_num);
