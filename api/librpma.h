@@ -565,9 +565,9 @@ int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr,
  * advised.
  *
  *   RPMA_E_INVAL     mr is NULL; the range leaves the region; ibv_advise_mr
- *                    refused (EINVAL, EFAULT): unknown advice or flags, or one
- *                    that does not suit the usage of the region
- *   RPMA_E_NOSUPP    the device takes no advice (EOPNOTSUPP)
+ *                    refused (EINVAL, EFAULT, EPERM): unknown flags, a region
+ *                    that is pinned, or advice that its usage does not allow
+ *   RPMA_E_NOSUPP    the device does not take this advice, or none (EOPNOTSUPP)
  *   RPMA_E_PROVIDER  ibv_advise_mr failed otherwise
  */
 int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len,

@@ -220,7 +220,8 @@ TEST_P(ConnectionTest, AcceptFailsWhenTheClientHasGone) {
       RcIs(RPMA_E_PROVIDER));
   EXPECT_EQ(incoming, nullptr);
   EXPECT_EQ(server, nullptr);
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_accept")));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_accept"),
+                                              HasSubstr("rdma_reject")));
   ConnectedPair(endpoint, port);
 }
 

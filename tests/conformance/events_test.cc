@@ -284,8 +284,8 @@ void ExpectWoken(const std::function<int()>& wait,
 TEST_P(EventsTest, RequestWakesABlockedEndpoint) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
-  ConnReq incoming;
   Conn client;
+  ConnReq incoming;
   ExpectWoken(
       [&] {
         return rpma_ep_next_conn_req(endpoint, nullptr, incoming.address());
@@ -363,8 +363,8 @@ void ExpectInterruptible(int interrupted, const std::function<int()>& wait,
 TEST_P(EventsTest, SignalsInterruptTheWaitForARequest) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
-  ConnReq incoming;
   Conn client;
+  ConnReq incoming;
   ExpectInterruptible(
       RPMA_E_NO_EVENT,
       [&] {

@@ -12,6 +12,7 @@ void ConformanceTest::SetUp() {
   log_.emplace();
   emulation_.emplace(provider().name,
                      std::string(provider().options) + " " + device_options());
+  Extend(*emulation_);
   ASSERT_THAT(rpma_utils_get_ibv_context(address(), RPMA_UTIL_IBV_CONTEXT_LOCAL,
                                          &context_),
               IsOk());

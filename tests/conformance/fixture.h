@@ -34,6 +34,9 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   // what cannot be had on demand elsewhere: "name=value" separated by spaces.
   virtual std::string device_options() const { return {}; }
 
+  // Called before anything is counted: adds what the test's world has besides.
+  virtual void Extend(Emulation& /*emulation*/) {}
+
   const Provider& provider() const { return *GetParam(); }
   const char* address() const;
   ibv_context* context() const { return context_; }

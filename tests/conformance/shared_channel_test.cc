@@ -129,6 +129,7 @@ TEST_P(SharedChannelTest, ReceivesCompleteOnTheQueueOfTheCombination) {
     ASSERT_THAT(rpma_cq_get_wc(receiver, 1, &wc, nullptr), IsOk());
     EXPECT_THAT(wc, Received(1, 8, server.qp_num));
   }
+  log().Discard();
 }
 
 TEST_P(SharedChannelTest, SendsCompleteOnTheCompletionQueue) {
@@ -144,6 +145,7 @@ TEST_P(SharedChannelTest, SendsCompleteOnTheCompletionQueue) {
     ASSERT_THAT(rpma_cq_get_wc(client.cq, 1, &wc, nullptr), IsOk());
     EXPECT_THAT(wc, Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
   }
+  log().Discard();
 }
 
 TEST_P(SharedChannelTest, SharedChannelExcludesAnSrqWithARcq) {

@@ -36,10 +36,6 @@ TEST_P(UtilsTest, ContextIsGenuine) {
   EXPECT_NE(std::string(context()->device->name), "");
   EXPECT_GE(context()->async_fd, 0);
   EXPECT_GE(context()->num_comp_vectors, 1);
-  ibv_device_attr_ex attributes = {};
-  ASSERT_EQ(ibv_query_device_ex(context(), nullptr, &attributes), 0);
-  EXPECT_GT(attributes.orig_attr.max_qp, 0);
-  EXPECT_GT(attributes.orig_attr.max_cqe, 0);
 }
 
 TEST_P(UtilsTest, AddressesOfNoDeviceAreRefused) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "tests/conformance/emulation.h"
+
+#include <gtest/gtest.h>
+
+namespace rpma::test {
+namespace {
+
+constexpr char kFirstDevice[] = "emu0";
+
+}  // namespace
+
+Emulation::Emulation(const std::string& profile, const std::string& options) {
+  const std::string text = "profile=" + profile + " " + options;
+  EXPECT_EQ(rpma_emu_fabric_new(text.c_str(), &fabric_), 0);
+  EXPECT_EQ(rpma_emu_fabric_select(fabric_), 0);
+}
+
+Emulation::~Emulation() {
+  EXPECT_EQ(rpma_emu_fabric_delete(&fabric_), 0);
+}
+
+void Emulation::AddDevice(const std::string& name, const std::string& options,
+                          const std::string& address) {
+  EXPECT_EQ(rpma_emu_device_add(fabric_, name.c_str(), options.c_str()), 0);
+  EXPECT_EQ(rpma_emu_address_add(fabric_, address.c_str(), name.c_str()), 0);
+}
+
+void Emulation::AddSilentHost(const std::string& address) {
+  EXPECT_EQ(rpma_emu_route_add(fabric_, address.c_str(), kFirstDevice), 0);
+}
+
+}  // namespace rpma::test
