@@ -27,8 +27,14 @@ void Emulation::AddDevice(const std::string& name, const std::string& options,
   EXPECT_EQ(rpma_emu_address_add(fabric_, address.c_str(), name.c_str()), 0);
 }
 
-void Emulation::AddSilentHost(const std::string& address) {
+void Emulation::AddRoute(const std::string& address) {
   EXPECT_EQ(rpma_emu_route_add(fabric_, address.c_str(), kFirstDevice), 0);
+}
+
+std::string Emulation::Explain(uint32_t qp_num) const {
+  char text[512] = "";
+  EXPECT_EQ(rpma_emu_explain(fabric_, qp_num, text, sizeof(text)), 0);
+  return text;
 }
 
 }  // namespace rpma::test

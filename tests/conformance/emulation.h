@@ -6,6 +6,7 @@
 
 #include <librpma_emu.h>
 
+#include <cstdint>
 #include <string>
 
 namespace rpma::test {
@@ -24,7 +25,12 @@ class Emulation {
   void AddDevice(const std::string& name, const std::string& options,
                  const std::string& address);
   // A host that never answers: a route leads to it, but nobody owns it.
-  void AddSilentHost(const std::string& address);
+  void AddSilentHost(const std::string& address) { AddRoute(address); }
+  // Connections to `address` leave through the first device.
+  void AddRoute(const std::string& address);
+
+  // Why the last request of a queue pair failed; "" if none did.
+  std::string Explain(uint32_t qp_num) const;
 
  private:
   rpma_emu_fabric* fabric_ = nullptr;

@@ -18,7 +18,12 @@ void ConformanceTest::SetUp() {
               IsOk());
   census_.emplace(emulation_->fabric());
   ASSERT_THAT(rpma_peer_new(context_, client_peer_.address()), IsOk());
-  ASSERT_THAT(rpma_peer_new(context_, server_peer_.address()), IsOk());
+  ibv_context* server_context = nullptr;
+  ASSERT_THAT(
+      rpma_utils_get_ibv_context(
+          server_address(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &server_context),
+      IsOk());
+  ASSERT_THAT(rpma_peer_new(server_context, server_peer_.address()), IsOk());
 }
 
 void ConformanceTest::TearDown() {
@@ -36,7 +41,8 @@ std::string ConformanceTest::NewPort() { return std::to_string(next_port_++); }
 Endpoint ConformanceTest::Listen(const std::string& port) {
   Endpoint endpoint;
   EXPECT_THAT(
-      rpma_ep_listen(server_peer_, address(), port.c_str(), endpoint.address()),
+      rpma_ep_listen(server_peer_, server_address(), port.c_str(),
+                     endpoint.address()),
       IsOk());
   return endpoint;
 }
@@ -44,8 +50,8 @@ Endpoint ConformanceTest::Listen(const std::string& port) {
 ConnReq ConformanceTest::NewRequest(const std::string& port,
                                     const rpma_conn_cfg* cfg) {
   ConnReq request;
-  EXPECT_THAT(rpma_conn_req_new(client_peer_, address(), port.c_str(), cfg,
-                                request.address()),
+  EXPECT_THAT(rpma_conn_req_new(client_peer_, server_address(), port.c_str(),
+                                cfg, request.address()),
               IsOk());
   return request;
 }
@@ -95,6 +101,10 @@ Pair ConformanceTest::ConnectedPair(rpma_ep* endpoint, const std::string& port,
   EXPECT_EQ(NextEvent(pair.client.conn), RPMA_CONN_ESTABLISHED);
   EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_ESTABLISHED);
   return pair;
+}
+
+std::string ConformanceTest::Explanation(const End& end) const {
+  return emulation_->Explain(end.qp_num);
 }
 
 void ConformanceTest::Disconnect(const Pair& pair) {

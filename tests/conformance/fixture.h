@@ -37,6 +37,10 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   // Called before anything is counted: adds what the test's world has besides.
   virtual void Extend(Emulation& /*emulation*/) {}
 
+  // An address of the device that the server's peer is on: the first device,
+  // where the client's is, or one added by Extend().
+  virtual const char* server_address() const { return address(); }
+
   const Provider& provider() const { return *GetParam(); }
   const char* address() const;
   ibv_context* context() const { return context_; }
@@ -59,6 +63,9 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   // The same over an endpoint that may have other connections, too.
   Pair ConnectedPair(rpma_ep* endpoint, const std::string& port,
                      const PairOptions& options = {});
+
+  // Why the last request of `end` failed, as the device says; "" if none did.
+  std::string Explanation(const End& end) const;
 
   // Lets both ends disconnect, the client first, and fetches all events.
   void Disconnect(const Pair& pair);

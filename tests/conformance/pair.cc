@@ -74,6 +74,13 @@ int End::Flush(uint64_t wr_id, size_t remote_offset, size_t len,
                     Context(wr_id));
 }
 
+void ApplyPeerCfg(const End& end, uint8_t descriptor) {
+  PeerCfg cfg;
+  EXPECT_THAT(rpma_peer_cfg_from_descriptor(&descriptor, 1, cfg.address()),
+              IsOk());
+  EXPECT_THAT(rpma_conn_apply_remote_peer_cfg(end.conn, cfg), IsOk());
+}
+
 bool IsReadable(int fd) {
   return PollsReadable(fd, std::chrono::milliseconds(0));
 }

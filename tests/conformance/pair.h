@@ -69,6 +69,14 @@ struct Pair {
   End server;  // accepted
 };
 
+// One-byte descriptors of peer configurations.
+inline constexpr uint8_t kNothing = 0;
+inline constexpr uint8_t kDirectWrite = 1;
+inline constexpr uint8_t kDirectWriteAndNativeFlush = 3;
+
+// Tells `end` what the other side says of itself.
+void ApplyPeerCfg(const End& end, uint8_t descriptor);
+
 // What `op_context` makes of a wr_id.
 inline const void* Context(uint64_t wr_id) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(wr_id));

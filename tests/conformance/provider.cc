@@ -21,15 +21,17 @@ constexpr Provider kRoce = {
     .passive_waits_for_active = true,
     .disconnect_flushes_peer = false,
     .closed_waits_for_peer = true,
-    .send_after_peer_disconnected = IBV_WC_RETRY_EXC_ERR,
+    .send_to_failed_peer = IBV_WC_RETRY_EXC_ERR,
     .time_wait_event = true,
     .on_demand_paging = false,
     .advise_mr = false,
     .send_with_imm = true,
     .write_with_imm = true,
     .read_dst_usages = kLocalWriteUsages,
+    .receive_usages = kLocalWriteUsages,
     .write_dst_usages = RPMA_MR_USAGE_WRITE_DST,
     .atomic_write_opcode = IBV_WC_RDMA_WRITE,
+    .native_flush = false,
     .waits_for_receive = true,
     .completes_when_sent = false,
     .error_ends_connection = false,
@@ -53,7 +55,7 @@ constexpr Provider kIwarp = {
     .passive_waits_for_active = false,
     .disconnect_flushes_peer = true,
     .closed_waits_for_peer = false,
-    .send_after_peer_disconnected = IBV_WC_WR_FLUSH_ERR,
+    .send_to_failed_peer = IBV_WC_WR_FLUSH_ERR,
     .time_wait_event = false,
     .on_demand_paging = false,
     .advise_mr = false,
@@ -61,8 +63,10 @@ constexpr Provider kIwarp = {
     .write_with_imm = false,
     // READ responses arrive as writes to the rkey of their destination.
     .read_dst_usages = RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_DST,
+    .receive_usages = kLocalWriteUsages,
     .write_dst_usages = RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_DST,
     .atomic_write_opcode = IBV_WC_RDMA_WRITE,
+    .native_flush = false,
     .waits_for_receive = false,
     .completes_when_sent = true,
     .error_ends_connection = true,
@@ -72,6 +76,7 @@ constexpr Provider kIwarp = {
 constexpr Provider Native(Provider provider) {
   provider.options = "native_atomic_write=on native_flush=on";
   provider.atomic_write_opcode = IBV_WC_ATOMIC_WRITE;
+  provider.native_flush = true;
   return provider;
 }
 

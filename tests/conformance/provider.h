@@ -37,8 +37,8 @@ struct Provider {
   // The side that disconnects is CLOSED once the peer disconnected, too (DREP);
   // else without its help.
   bool closed_waits_for_peer;
-  // How a send posted after the peer disconnected ends.
-  ibv_wc_status send_after_peer_disconnected;
+  // How a send ends whose peer disconnected or failed before.
+  ibv_wc_status send_to_failed_peer;
   // A second CLOSED follows the first when time-wait is over.
   bool time_wait_event;
 
@@ -48,14 +48,17 @@ struct Provider {
   // Requests that the device takes; else they are refused when posted.
   bool send_with_imm;
   bool write_with_imm;
-  // The usages of which each alone makes a region a destination: of a READ, and
-  // of the other side's WRITE.
+  // The usages of which each alone makes a region a destination: of a READ, of
+  // a message, and of the other side's WRITE.
   int read_dst_usages;
+  int receive_usages;
   int write_dst_usages;
 
   // How an atomic write completes: as what the library makes of it or as the
   // device's own operation.
   ibv_wc_opcode atomic_write_opcode;
+  // The device flushes by itself, if the other side allows; else by a read.
+  bool native_flush;
 
   // A SEND to a side that has posted no receive waits for one (RNR NAK); else
   // it ends the connection.

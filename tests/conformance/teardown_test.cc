@@ -127,7 +127,7 @@ void TeardownTest::ExpectSendFailsOnceTheOtherSideDisconnected(
     statuses[wc.wr_id] = wc.status;
   }
   EXPECT_EQ(statuses[1], IBV_WC_WR_FLUSH_ERR);
-  EXPECT_EQ(statuses[2], provider().send_after_peer_disconnected);
+  EXPECT_EQ(statuses[2], provider().send_to_failed_peer);
   EXPECT_TRUE(IsEmpty(other.cq));
 }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In which order requests take effect at the other side. A READ may take effect
+// after later requests unless they are fenced (IBTA 10.8.3.3); here the device
+// makes READs as late as it may.
+
+#include <cstring>
+#include <string>
+
+#include "tests/conformance/fixture.h"
+
+namespace rpma::test {
+namespace {
+
+using ::testing::Each;
+
+constexpr int kSilent = RPMA_F_COMPLETION_ON_ERROR;
+
+class LateReadTest : public ConformanceTest {
+ protected:
+  std::string device_options() const override { return "reads=late"; }
+};
+
+INSTANTIATE_TEST_SUITE_P(, LateReadTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+INSTANTIATE_TEST_SUITE_P(Native, LateReadTest,
+                         ::testing::ValuesIn(NativeProviders()), ProviderName);
+
+// Without this the tests below would show nothing.
+TEST_P(LateReadTest, ReadSeesWhatALaterWriteBrings) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  client.region->Fill(0xa5);
+  ASSERT_THAT(client.Read(1, 1024, 0, 8), IsOk());
+  ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
+  EXPECT_THAT(pair.server.region->bytes().first(8), Each(0xa5));
+  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(client.region->bytes().subspan(1024, 8), Each(0xa5));
+}
+
+TEST_P(LateReadTest, ReadCompletesWithoutLaterRequests) {
+  const Pair pair = ConnectedPair();
+  pair.server.region->Fill(0x5a);
+  ASSERT_THAT(pair.client.Read(1, 0, 0, 8), IsOk());
+  EXPECT_THAT(Poll(pair.client.cq), ReadCompleted(1, 8, pair.client.qp_num));
+  EXPECT_THAT(pair.client.region->bytes().first(8), Each(0x5a));
+}
+
+TEST_P(LateReadTest, CompletionsKeepTheOrderOfPosting) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  ASSERT_THAT(pair.server.Recv(9, 0, 8), IsOk());
+  ASSERT_THAT(client.Read(1, 0, 0, 8), IsOk());
+  ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
+  ASSERT_THAT(client.Read(3, 0, 0, 16), IsOk());
+  ASSERT_THAT(client.Send(4, 0, 8), IsOk());
+  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadCompleted(3, 16, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Completed(4, IBV_WC_SEND, client.qp_num));
+}
+
+TEST_P(LateReadTest, WritesTakeEffectInOrder) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  for (uint64_t i = 1; i <= 8; ++i) {
+    client.region->bytes()[i] = static_cast<uint8_t>(i);
+    ASSERT_THAT(client.Read(i, 1024, 0, 8, kSilent), IsOk());
+    ASSERT_THAT(client.Write(10 + i, 0, i, 1, kSilent), IsOk());
+    EXPECT_EQ(pair.server.region->bytes()[0], i);
+    ASSERT_THAT(client.Read(20 + i, 1024, 0, 8), IsOk());
+    EXPECT_THAT(Poll(client.cq), ReadCompleted(20 + i, 8, client.qp_num));
+    EXPECT_EQ(client.region->bytes()[1024], i);
+  }
+}
+
+TEST_P(LateReadTest, AtomicWriteDoesNotOvertakeARead) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  pair.server.region->Fill(0x11);
+  ASSERT_THAT(client.Read(1, 1024, 0, 8), IsOk());
+  ASSERT_THAT(client.AtomicWrite(2, 0, 0x2222222222222222), IsOk());
+  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq),
+              Completed(2, provider().atomic_write_opcode, client.qp_num));
+  EXPECT_THAT(client.region->bytes().subspan(1024, 8), Each(0x11));
+  EXPECT_THAT(pair.server.region->bytes().first(8), Each(0x22));
+}
+
+// --- write; flush; atomic write ----------------------------------------------
+
+// The commit of a log: data, then a flush of them, then a word that says they
+// are there. Whatever way the connection flushes.
+class CommitTest : public LateReadTest {
+ protected:
+  Pair CommittingPair() {
+    Pair pair = ConnectedPair();
+    ApplyPeerCfg(pair.client, kDirectWriteAndNativeFlush);
+    pair.client.region->Fill(0xd0);
+    return pair;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, CommitTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+INSTANTIATE_TEST_SUITE_P(Native, CommitTest,
+                         ::testing::ValuesIn(NativeProviders()), ProviderName);
+
+TEST_P(CommitTest, WordFollowsTheFlushedData) {
+  const Pair pair = CommittingPair();
+  const End& client = pair.client;
+  for (uint64_t i = 1; i <= 50; ++i) {
+    ASSERT_THAT(client.Write(1, 64, 0, 256, kSilent), IsOk());
+    ASSERT_THAT(client.Flush(2, 64, 256, RPMA_FLUSH_TYPE_PERSISTENT, kSilent),
+                IsOk());
+    ASSERT_THAT(client.AtomicWrite(i, 0, i), IsOk());
+    ASSERT_THAT(Poll(client.cq),
+                Completed(i, provider().atomic_write_opcode, client.qp_num));
+    ASSERT_THAT(pair.server.region->bytes().subspan(64, 256), Each(0xd0));
+    uint64_t word = 0;
+    std::memcpy(&word, pair.server.region->bytes().data(), sizeof(word));
+    ASSERT_EQ(word, i);
+  }
+}
+
+TEST_P(CommitTest, NothingIsCommittedIfTheFlushFailed) {
+  Region data(server_peer(), 4096);
+  const Pair pair = CommittingPair();
+  const End& client = pair.client;
+  const RemoteMr gone = data.Remote();
+  data.Deregister();
+  ASSERT_THAT(rpma_flush(client.conn, gone, 0, 256, RPMA_FLUSH_TYPE_PERSISTENT,
+                         kSilent, Context(1)),
+              IsOk());
+  ASSERT_THAT(client.AtomicWrite(2, 0, UINT64_MAX), IsOk());
+  EXPECT_THAT(Poll(client.cq),
+              FailedWith(1, provider().RefusedRead(IBV_WC_REM_ACCESS_ERR),
+                         client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Flushed(2, client.qp_num));
+  EXPECT_THAT(pair.server.region->bytes(), Each(0));
+}
+
+}  // namespace
+}  // namespace rpma::test
