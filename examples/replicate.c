@@ -21,7 +21,7 @@
 #define REGION_SIZE 4096
 #define MR_DESCRIPTOR_SIZE 21 /* rpma_mr_get_descriptor_size() */
 
-/* Ends the program if a call fails; librpma has logged why. */
+/* Ends the program if a call fails; the log on stderr says why. */
 #define CHECK(call) check(call, #call)
 
 static void check(int ret, const char *call) {
@@ -144,6 +144,8 @@ int main(int argc, char *argv[]) {
   struct side server = {NULL, NULL, NULL, NULL};
   struct side client = {NULL, NULL, NULL, NULL};
   if (setenv("RPMA_TRANSPORT", "emulator", 0) != 0) return EXIT_FAILURE;
+  CHECK(
+      rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING));
 
   open_side(&server, address, RPMA_UTIL_IBV_CONTEXT_LOCAL,
             RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT);
