@@ -144,8 +144,7 @@ int main(int argc, char *argv[]) {
   struct side server = {NULL, NULL, NULL, NULL};
   struct side client = {NULL, NULL, NULL, NULL};
   if (setenv("RPMA_TRANSPORT", "emulator", 0) != 0) return EXIT_FAILURE;
-  CHECK(
-      rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING));
+  CHECK(rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING));
 
   open_side(&server, address, RPMA_UTIL_IBV_CONTEXT_LOCAL,
             RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT);
