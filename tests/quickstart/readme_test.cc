@@ -8,11 +8,11 @@
 
 #include "tools/quickstart/connection.h"
 #include "tools/quickstart/digest.h"
+#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/library.h"
 #include "tools/quickstart/memory.h"
 #include "tools/quickstart/message.h"
 #include "tools/quickstart/server.h"
-#include "tools/quickstart/transport.h"
 
 extern "C" int replicate(struct rpma_conn* conn, struct rpma_mr_remote* dst,
                          const struct rpma_mr_local* src, size_t len);
@@ -62,7 +62,7 @@ MrRemotePtr TakeOffer(Connection* client) {
 
 TEST(ReadmeTest, TheExampleReplicates) {
   const Signals signals;
-  UseTransport(Transport::kEmulator);
+  UseEmulatedNetwork();
   Server server(kAddress, kPort, 4096, signals);
   const PeerPtr peer = OpenPeer(kAddress, RPMA_UTIL_IBV_CONTEXT_REMOTE);
   const Memory source(peer.get(), 4096, RPMA_MR_USAGE_WRITE_SRC);

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "tools/quickstart/client.h"
+#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
 #include "tools/quickstart/library.h"
 #include "tools/quickstart/server.h"
 #include "tools/quickstart/source.h"
-#include "tools/quickstart/transport.h"
 
 namespace rpma::quickstart {
 namespace {
@@ -31,7 +31,7 @@ class ReplicationTest : public testing::Test {
  protected:
   ReplicationTest() {
     CaptureLog();
-    UseTransport(Transport::kEmulator);
+    UseEmulatedNetwork();
   }
   ~ReplicationTest() override {
     client_.reset();

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "tools/quickstart/completion.h"
+#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
-#include "tools/quickstart/transport.h"
 
 namespace rpma::quickstart {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "tools/quickstart/completion.h"
 
+#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
-#include "tools/quickstart/transport.h"
 
 namespace rpma::quickstart {
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chooses the emulator, asks it for explanations and counts its objects.
+
+#include "tools/quickstart/emulated_network.h"
+
+#include <librpma_emu.h>
+
+#include "tools/quickstart/failure.h"
+#include "tools/quickstart/library.h"
+
+namespace rpma::quickstart {
+
+void UseEmulatedNetwork() {
+  Check(rpma_emu_fabric_select(nullptr), "use the emulated network");
+}
+
+std::string Explain(uint32_t qp_num) {
+  char text[512] = "";
+  Check(rpma_emu_explain(nullptr, qp_num, text, sizeof text),
+        "explain a completion");
+  return text;
+}
+
+void CheckNothingLeft() {
+  rpma_emu_census census = {};
+  Check(rpma_emu_get_census(nullptr, &census), "count the objects left");
+  const uint32_t left = census.pds + census.mrs + census.comp_channels +
+                        census.cqs + census.srqs + census.qps + census.cm_ids +
+                        census.event_channels;
+  if (left != 0) throw Failure(Text(left, " objects of librpma were left"));
+}
+
+}  // namespace rpma::quickstart
