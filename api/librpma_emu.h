@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* librpma_emu: control of the emulated RDMA network under librpma. */
+
+#ifndef LIBRPMA_EMU_H
+#define LIBRPMA_EMU_H 1
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A fabric is a network of RDMA devices in software, inside this process. All
+ * that librpma does on one of its devices stays in it. A program needs none of
+ * the functions below to run on the emulator: with RPMA_TRANSPORT=emulator in
+ * the environment librpma uses the default fabric, which is created when it is
+ * first needed, with the options in the environment variable RPMA_EMU.
+ *
+ *
+ * 1. Devices and addresses
+ *
+ * A new fabric has one device, "emu0", which owns the loopback addresses and
+ * every address of this host. rpma_emu_device_add() adds devices,
+ * rpma_emu_address_add() gives them addresses. A connection leaves through the
+ * device that owns its destination, unless rpma_emu_route_add() names another
+ * one. An address with a route and no owner is a host that never answers:
+ * connecting there ends in RPMA_CONN_UNREACHABLE.
+ *
+ *
+ * 2. Options
+ *
+ * A text "name=value ...", separated by spaces or commas; NULL or "" changes
+ * nothing. An unknown name, a name given twice and a value out of range are
+ * refused, and the log says what is allowed. Of a fabric:
+ *
+ *   timers=inline|hardware   inline, the default: time-outs last a thousandth
+ *                            of what they last on hardware
+ *   strict_devices=on|off    on: no device owns the loopback addresses, as in a
+ *                            host without RDMA on them (default off)
+ *   empty_channel_errno=EAGAIN|ENODATA
+ *                            what an empty non-blocking event channel gives
+ *                            (default EAGAIN, as the kernel does)
+ *
+ * Of a device (a fabric's text may hold those of its first device, too):
+ *
+ *   profile=roce|ib|iwarp    the kind of provider it behaves like (default
+ *                            roce); the other options change parts of it
+ *   max_qp, max_qp_wr, max_sge, max_inline_data, max_cq, max_cqe, max_mr,
+ *   max_mr_size, max_pd, max_srq, max_srq_wr, max_qp_rd_atom,
+ *   max_qp_init_rd_atom, max_msg_sz
+ *                            limits, as in struct ibv_device_attr
+ *   cq_overrun=error|drop    a completion queue that overruns fails, with its
+ *                            queue pairs, or loses completions silently
+ *   cq_rounding=exact|pow2   whether completion queues get larger than asked
+ *   reads=posted|late        when a READ takes effect: in posting order, or as
+ *                            late as the specification allows
+ *   rnr_retry=N              0 to 6: receiver-not-ready retries, in place of
+ *                            the "for ever" of librpma's connections
+ *   on_demand_paging, advise_mr, native_atomic_write, native_flush,
+ *   write_with_imm = on|off  what the device can do
+ *
+ *
+ * 3. Results and threads
+ *
+ * As in librpma.h: 0 or a negative RPMA_E_* code, one log message for each
+ * failure, out-parameters untouched on failure. Every function may be called
+ * from any thread; a fabric must not be deleted or reset while another thread
+ * uses it. Where a fabric is taken, NULL means the default fabric; calls that
+ * take one and find the default fabric missing create it, which may fail with
+ * RPMA_E_NOMEM, or with RPMA_E_INVAL when RPMA_EMU is wrong.
+ */
+
+/* A network of emulated devices. Ended by rpma_emu_fabric_delete(). */
+struct rpma_emu_fabric;
+
+/*
+ * Creates a fabric with the given options.
+ *
+ *   RPMA_E_INVAL     fabric_ptr is NULL; the options are wrong
+ *   RPMA_E_NOMEM     out of memory
+ *   RPMA_E_PROVIDER  the addresses of this host could not be listed, or no
+ *                    descriptor was left
+ */
+int rpma_emu_fabric_new(const char *options,
+                        struct rpma_emu_fabric **fabric_ptr);
+
+/*
+ * Deletes a fabric with its devices and sets *fabric_ptr to NULL; every
+ * ibv_context of it becomes invalid. If it was selected, no fabric is selected
+ * any more. 0 at once if *fabric_ptr is NULL.
+ *
+ *   RPMA_E_INVAL     fabric_ptr is NULL; objects of librpma still live on the
+ *                    fabric (the log counts them); *fabric_ptr is untouched
+ */
+int rpma_emu_fabric_delete(struct rpma_emu_fabric **fabric_ptr);
+
+/*
+ * Makes the fabric as good as new, with the given options: devices, addresses
+ * and routes that were added are gone, and every ibv_context of it is invalid.
+ *
+ *   RPMA_E_INVAL     objects of librpma still live on the fabric (the log
+ *                    counts them); the options are wrong. It is unchanged
+ *   RPMA_E_NOMEM, RPMA_E_PROVIDER
+ *                    as for rpma_emu_fabric_new(); it is unchanged
+ */
+int rpma_emu_fabric_reset(struct rpma_emu_fabric *fabric, const char *options);
+
+/*
+ * From now on rpma_utils_get_ibv_context() finds devices of this fabric,
+ * whatever RPMA_TRANSPORT says. Objects that exist stay where they are.
+ *
+ *   RPMA_E_INVAL, RPMA_E_NOMEM, RPMA_E_PROVIDER
+ *                    only for NULL: the default fabric could not be created
+ */
+int rpma_emu_fabric_select(struct rpma_emu_fabric *fabric);
+
+/*
+ * Adds a device. It owns no address yet.
+ *
+ *   RPMA_E_INVAL     name is NULL, empty or taken; the options are wrong
+ *   RPMA_E_NOMEM     out of memory
+ *   RPMA_E_PROVIDER  no descriptor was left
+ */
+int rpma_emu_device_add(struct rpma_emu_fabric *fabric, const char *name,
+                        const char *options);
+
+/*
+ * Gives an address to a device; it is taken from the device that owned it.
+ *
+ *   RPMA_E_INVAL     address is NULL or no numeric IPv4 or IPv6 address; device
+ *                    is NULL or no device of the fabric
+ *   RPMA_E_NOMEM     out of memory
+ */
+int rpma_emu_address_add(struct rpma_emu_fabric *fabric, const char *address,
+                         const char *device);
+
+/*
+ * Sends connections to an address through a device; replaces an earlier route.
+ *
+ *   RPMA_E_INVAL, RPMA_E_NOMEM
+ *                    as for rpma_emu_address_add()
+ */
+int rpma_emu_route_add(struct rpma_emu_fabric *fabric, const char *address,
+                       const char *device);
+
+/* How many objects live on a fabric. */
+struct rpma_emu_census {
+  uint32_t pds;
+  uint32_t mrs;
+  uint32_t comp_channels;
+  uint32_t cqs;
+  uint32_t srqs;
+  uint32_t qps;
+  uint32_t cm_ids;
+  uint32_t event_channels;
+  uint32_t unacked_events; /* CM events fetched and not acknowledged */
+};
+
+/*
+ * Counts the objects that live on the fabric.
+ *
+ *   RPMA_E_INVAL     census is NULL
+ */
+int rpma_emu_get_census(const struct rpma_emu_fabric *fabric,
+                        struct rpma_emu_census *census);
+
+/*
+ * Writes one English sentence on why the last error completion of a queue pair
+ * arose; an empty string if there was none. The queue pair is named by the
+ * qp_num of the completion or of rpma_conn_get_qp_num(), and must still exist.
+ * The text is cut to size bytes, the terminating NUL included.
+ *
+ *   RPMA_E_INVAL     text is NULL; size is 0; no queue pair of the fabric has
+ *                    this number
+ */
+int rpma_emu_explain(struct rpma_emu_fabric *fabric, uint32_t qp_num,
+                     char *text, size_t size);
+
+/*
+ * Takes the oldest asynchronous event of a device: ibv_get_async_event(3),
+ * which cannot reach an emulated device. Does not block; the async_fd of the
+ * device's ibv_context is readable while events wait. The event needs no
+ * acknowledgement.
+ *
+ *   RPMA_E_INVAL     context is no device of the fabric; event is NULL
+ *   RPMA_E_NO_EVENT  none waits; nothing is logged
+ */
+int rpma_emu_get_async_event(struct rpma_emu_fabric *fabric,
+                             struct ibv_context *context,
+                             struct ibv_async_event *event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBRPMA_EMU_H */
