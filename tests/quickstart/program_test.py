@@ -162,7 +162,7 @@ class RefusalTest(unittest.TestCase):
 
     def test_address_of_another_host(self):
         # 192.0.2.0/24 is for documentation (RFC 5737).
-        self.assert_refused(1, "the address '192.0.2.1'", "--address", "192.0.2.1")
+        self.assert_refused(1, "this host with the address '192.0.2.1'", "--address", "192.0.2.1")
 
     def test_client_alone(self):
         self.assert_refused(1, "nobody listens there", "--role", "client",

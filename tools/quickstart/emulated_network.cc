@@ -15,10 +15,9 @@ void UseEmulatedNetwork() {
 }
 
 std::string Explain(uint32_t qp_num) {
-  char text[512] = "";
-  Check(rpma_emu_explain(nullptr, qp_num, text, sizeof text),
-        "explain a completion");
-  return text;
+  char text[512];
+  const int result = rpma_emu_explain(nullptr, qp_num, text, sizeof text);
+  return result == 0 ? text : "";
 }
 
 void CheckNothingLeft() {

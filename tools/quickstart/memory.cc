@@ -13,12 +13,16 @@
 namespace rpma::quickstart {
 
 PeerPtr OpenPeer(const std::string& address, rpma_util_ibv_context_type type) {
+  const std::string which =
+      type == RPMA_UTIL_IBV_CONTEXT_LOCAL
+          ? Text("the RDMA device of this host with the address '", address,
+                 "'")
+          : Text("the RDMA device that leads to '", address, "'");
   ibv_context* device = nullptr;
   Check(rpma_utils_get_ibv_context(address.c_str(), type, &device),
-        Text("find the RDMA device for the address '", address, "'"));
+        Text("find ", which));
   rpma_peer* peer = nullptr;
-  Check(rpma_peer_new(device, &peer),
-        Text("use the RDMA device of the address '", address, "'"));
+  Check(rpma_peer_new(device, &peer), Text("use ", which));
   return PeerPtr(peer);
 }
 
