@@ -9,6 +9,14 @@
 #include <cerrno>
 
 namespace rpma::test {
+namespace {
+
+// An event with the private data it points to.
+struct CmEvent : rdma_cm_event {
+  std::vector<uint8_t> private_data;
+};
+
+}  // namespace
 
 MockTransport::MockTransport() {
   context_.device = &device_;
@@ -43,9 +51,10 @@ void MockTransport::Free(const void* object) {
 
 void MockTransport::QueueCmEvent(rdma_cm_event_type type,
                                  const std::vector<uint8_t>& private_data) {
-  auto* const event = Make<rdma_cm_event>();
+  auto* const event = Make<CmEvent>();
   event->event = type;
-  event->param.conn.private_data = private_data.data();
+  event->private_data = private_data;
+  event->param.conn.private_data = event->private_data.data();
   event->param.conn.private_data_len =
       static_cast<uint8_t>(private_data.size());
   cm_events_.push_back(event);

@@ -82,8 +82,7 @@ class MockTransport : public Transport {
   ibv_context* context() { return &context_; }
   DeviceCaps caps;
 
-  // Queues an event that GetCmEvent() delivers; without any it says EAGAIN. The
-  // private data must outlive the delivery.
+  // Queues an event that GetCmEvent() delivers; without any it says EAGAIN.
   void QueueCmEvent(rdma_cm_event_type type,
                     const std::vector<uint8_t>& private_data = {});
   // The same for a connection request, which brings a new id.

@@ -59,8 +59,8 @@ TEST_F(AddressTest, WhatStartsLikeANumberMustBeAPort) {
   for (const char* service : {"", "65536", "70000", "-1", "+80", " 80", "\t80",
                               "7204x", "80 ", "99999999999999999999"}) {
     EXPECT_EQ(Lookup(service), Rc::kInval) << '"' << service << '"';
-    EXPECT_THAT(log.Take(), ElementsAre(HasSubstr(
-                                std::string("port \"") + service + '"')));
+    EXPECT_THAT(log.Take(),
+                ElementsAre(HasSubstr(std::string("port \"") + service + '"')));
   }
 }
 
@@ -93,9 +93,9 @@ TEST_F(AddressTest, BindsAndResolvesWithWhatWasFound) {
       });
   EXPECT_CALL(transport, FreeAddrInfo(&info)).WillOnce(Return());
   Address address;
-  ASSERT_EQ(Address::Lookup(transport, Address::Side::kRemote, "host", "1",
-                            &address),
-            Rc::kOk);
+  ASSERT_EQ(
+      Address::Lookup(transport, Address::Side::kRemote, "host", "1", &address),
+      Rc::kOk);
   EXPECT_CALL(transport, BindAddr(&id, Ref(info)))
       .WillOnce(Return(Errno::kOk))
       .WillOnce(Return(Errno{EADDRINUSE}));

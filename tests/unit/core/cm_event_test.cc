@@ -19,38 +19,34 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr rdma_cm_event_type kBeyond =
-    static_cast<rdma_cm_event_type>(RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
-
 TEST(ConnEventTest, EachCmEventHasItsMeaning) {
   const struct {
     rdma_cm_event_type type;
     rpma_conn_event event;
-  } cases[] = {
-      {RDMA_CM_EVENT_ADDR_RESOLVED, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_ADDR_ERROR, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_ROUTE_RESOLVED, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_ROUTE_ERROR, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_CONNECT_REQUEST, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_CONNECT_RESPONSE, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_CONNECT_ERROR, RPMA_CONN_LOST},
-      {RDMA_CM_EVENT_UNREACHABLE, RPMA_CONN_UNREACHABLE},
-      {RDMA_CM_EVENT_REJECTED, RPMA_CONN_REJECTED},
-      {RDMA_CM_EVENT_ESTABLISHED, RPMA_CONN_ESTABLISHED},
-      {RDMA_CM_EVENT_DISCONNECTED, RPMA_CONN_CLOSED},
-      {RDMA_CM_EVENT_DEVICE_REMOVAL, RPMA_CONN_LOST},
-      {RDMA_CM_EVENT_MULTICAST_JOIN, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_MULTICAST_ERROR, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_ADDR_CHANGE, RPMA_CONN_UNDEFINED},
-      {RDMA_CM_EVENT_TIMEWAIT_EXIT, RPMA_CONN_CLOSED},
-      {kBeyond, RPMA_CONN_UNDEFINED}};
+  } cases[] = {{RDMA_CM_EVENT_ADDR_RESOLVED, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_ADDR_ERROR, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_ROUTE_RESOLVED, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_ROUTE_ERROR, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_CONNECT_REQUEST, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_CONNECT_RESPONSE, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_CONNECT_ERROR, RPMA_CONN_LOST},
+               {RDMA_CM_EVENT_UNREACHABLE, RPMA_CONN_UNREACHABLE},
+               {RDMA_CM_EVENT_REJECTED, RPMA_CONN_REJECTED},
+               {RDMA_CM_EVENT_ESTABLISHED, RPMA_CONN_ESTABLISHED},
+               {RDMA_CM_EVENT_DISCONNECTED, RPMA_CONN_CLOSED},
+               {RDMA_CM_EVENT_DEVICE_REMOVAL, RPMA_CONN_LOST},
+               {RDMA_CM_EVENT_MULTICAST_JOIN, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_MULTICAST_ERROR, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_ADDR_CHANGE, RPMA_CONN_UNDEFINED},
+               {RDMA_CM_EVENT_TIMEWAIT_EXIT, RPMA_CONN_CLOSED}};
   for (const auto& [type, event] : cases) {
     EXPECT_EQ(ConnEventFrom(type), event) << CmEventName(type);
   }
 }
 
 TEST(ConnEventTest, NamesOfEvents) {
-  EXPECT_STREQ(ConnEventName(RPMA_CONN_UNDEFINED), "Undefined connection event");
+  EXPECT_STREQ(ConnEventName(RPMA_CONN_UNDEFINED),
+               "Undefined connection event");
   EXPECT_STREQ(ConnEventName(RPMA_CONN_ESTABLISHED), "Connection established");
   EXPECT_STREQ(ConnEventName(RPMA_CONN_CLOSED), "Connection closed");
   EXPECT_STREQ(ConnEventName(RPMA_CONN_LOST), "Connection lost");
@@ -91,11 +87,10 @@ TEST_F(CmEventTest, OtherFailuresAreTheProviders) {
 }
 
 TEST_F(CmEventTest, EveryTypeHasAName) {
-  for (int type = 0; type < kBeyond; ++type) {
+  for (int type = 0; type <= RDMA_CM_EVENT_TIMEWAIT_EXIT; ++type) {
     EXPECT_THAT(CmEventName(static_cast<rdma_cm_event_type>(type)),
                 ::testing::StartsWith("RDMA_CM_EVENT_"));
   }
-  EXPECT_STREQ(CmEventName(kBeyond), "an unknown CM event");
 }
 
 }  // namespace

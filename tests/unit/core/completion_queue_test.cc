@@ -79,15 +79,16 @@ TEST_F(CompletionQueueTest, RefusedSizeIsNamedBesideTheLimit) {
   transport.FailMethod("CreateCq", Errno{EINVAL});
   EXPECT_EQ(CompletionQueue::Create(*peer, 17, nullptr, &queue_),
             Rc::kProvider);
-  EXPECT_THAT(log.Take(),
-              ElementsAre(AllOf(HasSubstr("cqe=17"),
-                                HasSubstr("Invalid argument"),
-                                HasSubstr("mock0 takes up to 16"))));
+  EXPECT_THAT(
+      log.Take(),
+      ElementsAre(AllOf(HasSubstr("cqe=17"), HasSubstr("Invalid argument"),
+                        HasSubstr("mock0 takes up to 16"))));
 }
 
 TEST_F(CompletionQueueTest, CloseDestroysTheQueueBeforeItsChannel) {
   EXPECT_EQ(Make().Close(), Rc::kOk);
-  EXPECT_THAT(transport.calls(), ElementsAre("DestroyCq", "DestroyCompChannel"));
+  EXPECT_THAT(transport.calls(),
+              ElementsAre("DestroyCq", "DestroyCompChannel"));
 }
 
 TEST_F(CompletionQueueTest, CloseLeavesTheSharedChannel) {

@@ -37,9 +37,7 @@ LogLines::LogLines() {
 
 LogLines::~LogLines() { log::SetFunction(nullptr); }
 
-std::vector<std::string> LogLines::Take() {
-  return std::exchange(lines, {});
-}
+std::vector<std::string> LogLines::Take() { return std::exchange(lines, {}); }
 
 std::unique_ptr<Peer> CoreTest::MakePeer() {
   std::unique_ptr<Peer> peer;

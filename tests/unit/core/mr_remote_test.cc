@@ -32,8 +32,7 @@ TEST(MrDescriptorTest, IsLittleEndianWithoutPadding) {
                                .length = 0x100001000,
                                .rkey = 0xA1B2C3D4,
                                .usage = 0x30};
-  EXPECT_THAT(region.Encode(),
-              ::testing::ElementsAreArray(kBytes.begin(), 21));
+  EXPECT_THAT(region.Encode(), ::testing::ElementsAreArray(kBytes.begin(), 21));
 }
 
 TEST(MrDescriptorTest, IsReadAtAnyAlignment) {
@@ -51,11 +50,10 @@ TEST(MrDescriptorTest, IsReadAtAnyAlignment) {
 class MrRemoteTest : public test::CoreTest {
  protected:
   Rc Make(uint64_t address, uint64_t length, uint8_t usage) {
-    const auto bytes = MrDescriptor{.address = address,
-                                    .length = length,
-                                    .rkey = 1,
-                                    .usage = usage}
-                           .Encode();
+    const auto bytes =
+        MrDescriptor{
+            .address = address, .length = length, .rkey = 1, .usage = usage}
+            .Encode();
     std::unique_ptr<MrRemote> mr;
     const Rc rc = MrRemote::FromDescriptor(bytes.data(), bytes.size(), &mr);
     EXPECT_EQ(mr != nullptr, rc == Rc::kOk);

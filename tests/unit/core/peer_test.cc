@@ -35,8 +35,8 @@ class PeerTest : public test::CoreTest {
   void Answer(std::vector<std::pair<uint32_t, Errno>> registrations) {
     const InSequence in_order;
     for (const auto& [access, error] : registrations) {
-      auto& call = EXPECT_CALL(transport,
-                               RegMr(_, buffer_, sizeof(buffer_), access, _));
+      auto& call =
+          EXPECT_CALL(transport, RegMr(_, buffer_, sizeof(buffer_), access, _));
       if (error != Errno::kOk) call.WillOnce(Return(error));
     }
   }
