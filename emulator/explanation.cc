@@ -141,8 +141,8 @@ void WriteExplanation(const Request& request, const Reason& reason,
     case Cause::kNoReceive:
       return text.Add("no receive was posted");
     case Cause::kNoAnswer:
-      return text.Add("the remote queue pair did not answer %" PRIu64 " tries",
-                      reason.limit);
+      return text.Add("the remote queue pair did not answer %" PRIu64 " %s",
+                      reason.limit, reason.limit == 1 ? "try" : "tries");
     case Cause::kConnectionEnded:
       return text.Add("the remote queue pair had ended the connection");
   }
