@@ -33,8 +33,11 @@ struct TimerQueue::State {
   void Disarm(Timer::Node& node);
 
   std::mutex mutex;
-  std::condition_variable changed;  // the earliest deadline, or `stopping`
+  std::condition_variable changed;  // an earlier deadline, or `stopping`
   Deadlines deadlines;              // guarded by mutex, as all below
+  // Until when the thread sleeps, so that it is woken for earlier deadlines
+  // only; min() while it is awake or about to be.
+  Clock::time_point sleeps_until = Clock::time_point::min();
   std::thread thread;
   bool stopping = false;
 };
@@ -67,14 +70,18 @@ void TimerQueue::State::Disarm(Timer::Node& node) {
 void TimerQueue::State::Serve() {
   std::unique_lock lock(mutex);
   while (!stopping) {
-    if (deadlines.empty()) {
+    const auto first = deadlines.begin();
+    if (first == deadlines.end()) {
+      sleeps_until = Clock::time_point::max();
       changed.wait(lock);
+      sleeps_until = Clock::time_point::min();
       continue;
     }
-    const auto first = deadlines.begin();
-    if (Clock::now() < first->first) {
-      const Clock::time_point deadline = first->first;
+    const Clock::time_point deadline = first->first;
+    if (Clock::now() < deadline) {
+      sleeps_until = deadline;
       changed.wait_until(lock, deadline);
+      sleeps_until = Clock::time_point::min();
       continue;
     }
     auto callback = first->second.callback;
@@ -114,17 +121,19 @@ Timer::~Timer() { Cancel(); }
 
 bool Timer::Arm(std::chrono::nanoseconds delay) noexcept {
   TimerQueue::State& queue = *queue_.state_;
-  bool is_first = false;
+  bool wake = false;
   {
     const std::lock_guard lock(queue.mutex);
     queue.Disarm(*node_);
     if (queue.stopping) return false;
     if (!queue.thread.joinable() && !queue.StartThread()) return false;
-    node_->idle.key() = Clock::now() + delay;
+    const auto deadline = Clock::now() + delay;
+    node_->idle.key() = deadline;
     node_->armed = queue.deadlines.insert(std::move(node_->idle));
-    is_first = node_->armed == queue.deadlines.begin();
+    wake = deadline < queue.sleeps_until;
+    if (wake) queue.sleeps_until = Clock::time_point::min();
   }
-  if (is_first) queue.changed.notify_one();
+  if (wake) queue.changed.notify_one();
   return true;
 }
 
