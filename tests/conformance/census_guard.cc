@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <iterator>
 
+#include "tests/support/matchers.h"
+
 namespace rpma::test {
 namespace {
 
 rpma_emu_census Count(const rpma_emu_fabric* fabric) {
   rpma_emu_census census = {};
-  EXPECT_EQ(rpma_emu_get_census(fabric, &census), 0);
+  EXPECT_THAT(rpma_emu_get_census(fabric, &census), IsOk());
   return census;
 }
 

@@ -220,9 +220,49 @@ TEST_P(ConnectionTest, AcceptFailsWhenTheClientHasGone) {
       RcIs(RPMA_E_PROVIDER));
   EXPECT_EQ(incoming, nullptr);
   EXPECT_EQ(server, nullptr);
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("rdma_accept"),
-                                              HasSubstr("rdma_reject")));
+  EXPECT_THAT(log().TakeErrors(),
+              ElementsAre(HasSubstr("rdma_accept"), HasSubstr("rdma_reject")));
   ConnectedPair(endpoint, port);
+}
+
+// The answer waits for the client, but one of them has given up. Where the
+// server does not wait for the client, the connection had come about.
+TEST_P(ConnectionTest, ClientThatDisconnectsBeforeItsAnswerIsLost) {
+  const bool established = !provider().passive_waits_for_active;
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  const Conn client = Connect(NewRequest(port));
+  const Conn server = Connect(NextRequest(endpoint));
+  ASSERT_TRUE(BecomesReadable(EventFd(client)));
+  ASSERT_THAT(rpma_conn_disconnect(client), IsOk());
+  EXPECT_EQ(NextEvent(client),
+            established ? RPMA_CONN_ESTABLISHED : RPMA_CONN_LOST);
+  EXPECT_EQ(NextEvent(server),
+            established ? RPMA_CONN_ESTABLISHED : RPMA_CONN_REJECTED);
+}
+
+TEST_P(ConnectionTest, ClientIsLostIfTheServerGoesBeforeItReadTheAnswer) {
+  const bool established = !provider().passive_waits_for_active;
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  const Conn client = Connect(NewRequest(port));
+  Conn server = Connect(NextRequest(endpoint));
+  ASSERT_TRUE(BecomesReadable(EventFd(client)));
+  server.reset();
+  EXPECT_EQ(NextEvent(client),
+            established ? RPMA_CONN_ESTABLISHED : RPMA_CONN_LOST);
+}
+
+TEST_P(ConnectionTest, ServerIsToldIfTheClientGoesBeforeItReadTheAnswer) {
+  const bool established = !provider().passive_waits_for_active;
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  Conn client = Connect(NewRequest(port));
+  const Conn server = Connect(NextRequest(endpoint));
+  ASSERT_TRUE(BecomesReadable(EventFd(client)));
+  client.reset();
+  EXPECT_EQ(NextEvent(server),
+            established ? RPMA_CONN_ESTABLISHED : RPMA_CONN_REJECTED);
 }
 
 // --- Requests are consumed on failure ----------------------------------------

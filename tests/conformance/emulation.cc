@@ -2,7 +2,7 @@
 
 #include "tests/conformance/emulation.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/matchers.h"
 
 namespace rpma::test {
 namespace {
@@ -13,27 +13,30 @@ constexpr char kFirstDevice[] = "emu0";
 
 Emulation::Emulation(const std::string& profile, const std::string& options) {
   const std::string text = "profile=" + profile + " " + options;
-  EXPECT_EQ(rpma_emu_fabric_new(text.c_str(), &fabric_), 0);
-  EXPECT_EQ(rpma_emu_fabric_select(fabric_), 0);
+  EXPECT_THAT(rpma_emu_fabric_new(text.c_str(), &fabric_), IsOk());
+  EXPECT_THAT(rpma_emu_fabric_select(fabric_), IsOk());
 }
 
 Emulation::~Emulation() {
-  EXPECT_EQ(rpma_emu_fabric_delete(&fabric_), 0);
+  EXPECT_THAT(rpma_emu_fabric_delete(&fabric_), IsOk());
 }
 
 void Emulation::AddDevice(const std::string& name, const std::string& options,
                           const std::string& address) {
-  EXPECT_EQ(rpma_emu_device_add(fabric_, name.c_str(), options.c_str()), 0);
-  EXPECT_EQ(rpma_emu_address_add(fabric_, address.c_str(), name.c_str()), 0);
+  EXPECT_THAT(rpma_emu_device_add(fabric_, name.c_str(), options.c_str()),
+              IsOk());
+  EXPECT_THAT(rpma_emu_address_add(fabric_, address.c_str(), name.c_str()),
+              IsOk());
 }
 
 void Emulation::AddRoute(const std::string& address) {
-  EXPECT_EQ(rpma_emu_route_add(fabric_, address.c_str(), kFirstDevice), 0);
+  EXPECT_THAT(rpma_emu_route_add(fabric_, address.c_str(), kFirstDevice),
+              IsOk());
 }
 
 std::string Emulation::Explain(uint32_t qp_num) const {
   char text[512] = "";
-  EXPECT_EQ(rpma_emu_explain(fabric_, qp_num, text, sizeof(text)), 0);
+  EXPECT_THAT(rpma_emu_explain(fabric_, qp_num, text, sizeof(text)), IsOk());
   return text;
 }
 

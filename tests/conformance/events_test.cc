@@ -270,6 +270,31 @@ TEST_P(EventsTest, WaitingWithATimeLimitNeedsNoThread) {
   EXPECT_THAT(rpma_cq_wait(pair.client.cq), IsOk());
 }
 
+// Other kernels say ENODATA where Linux says EAGAIN.
+class EnodataTest : public EventsTest {
+ protected:
+  std::string device_options() const override {
+    return "empty_channel_errno=ENODATA";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, EnodataTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+TEST_P(EnodataTest, NonBlockingCallsWithoutEventsHaveNoEvent) {
+  const std::string port = NewPort();
+  const Endpoint endpoint = Listen(port);
+  SetNonBlocking(EndpointFd(endpoint));
+  const Conn client = Connect(NewRequest(port));
+  SetNonBlocking(EventFd(client));
+  rpma_conn_event event = RPMA_CONN_UNDEFINED;
+  EXPECT_THAT(rpma_conn_next_event(client, &event), RcIs(RPMA_E_NO_EVENT));
+  NextRequest(endpoint);
+  rpma_conn_req* request = nullptr;
+  EXPECT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, &request),
+              RcIs(RPMA_E_NO_EVENT));
+}
+
 // --- Blocking ----------------------------------------------------------------
 
 // Calls `wait` in a thread, makes what it waits for happen with `deliver`, and

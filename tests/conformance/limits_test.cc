@@ -159,6 +159,17 @@ TEST_P(LimitsTest, RegionBeyondTheDeviceIsRefused) {
       IsOk());
 }
 
+TEST_P(LimitsTest, FullReceiveQueueOfARequestRefusesMore) {
+  const Region region(client_peer(), 64);
+  ASSERT_THAT(rpma_conn_cfg_set_rq_size(cfg(), 2), IsOk());
+  const ConnReq request = NewRequest(NewPort(), cfg());
+  EXPECT_THAT(rpma_conn_req_recv(request, region.mr(), 0, 8, nullptr), IsOk());
+  EXPECT_THAT(rpma_conn_req_recv(request, region.mr(), 0, 8, nullptr), IsOk());
+  EXPECT_THAT(rpma_conn_req_recv(request, region.mr(), 0, 8, nullptr),
+              RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_post_recv")));
+}
+
 // --- Descriptors of the process ----------------------------------------------
 
 // Lets the process open only `count` more descriptors, while it lives.

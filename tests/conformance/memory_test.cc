@@ -264,8 +264,7 @@ TEST_P(MemoryTest, PinnedRegionTakesNoAdvice) {
 
 TEST_P(MemoryTest, UnknownAdviceIsNotSupported) {
   const Region region(server_peer(), 8192);
-  EXPECT_THAT(rpma_mr_advise(region.mr(), 0, 8192, 77, 0),
-              RcIs(RPMA_E_NOSUPP));
+  EXPECT_THAT(rpma_mr_advise(region.mr(), 0, 8192, 77, 0), RcIs(RPMA_E_NOSUPP));
   EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_advise_mr")));
 }
 

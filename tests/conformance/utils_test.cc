@@ -104,6 +104,31 @@ TEST_P(UtilsTest, TellsWhetherTheDevicePagesOnDemand) {
   log().Discard();
 }
 
+// A host without an RDMA device behind its loopback interface, as most are.
+class StrictDevicesTest : public ::testing::TestWithParam<const Provider*> {
+ protected:
+  LogGuard log_;
+  const Emulation emulation_{GetParam()->name, "strict_devices=on"};
+};
+
+INSTANTIATE_TEST_SUITE_P(, StrictDevicesTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+TEST_P(StrictDevicesTest, LoopbackAddressesLeadNowhere) {
+  for (const char* node : {"127.0.0.1", "::1", "localhost"}) {
+    for (const auto type : {kLocal, kRemote}) {
+      SCOPED_TRACE(node);
+      ibv_context* found = nullptr;
+      EXPECT_THAT(rpma_utils_get_ibv_context(node, type, &found),
+                  RcIs(RPMA_E_PROVIDER));
+      EXPECT_EQ(found, nullptr);
+      EXPECT_THAT(
+          log_.TakeErrors(),
+          ElementsAre(AllOf(HasSubstr(node), HasSubstr("No such device"))));
+    }
+  }
+}
+
 // --- Peers -------------------------------------------------------------------
 
 TEST_P(UtilsTest, PeerCannotBeDeletedWhileAnythingOfItLives) {
