@@ -69,7 +69,7 @@ class SuccessTest(unittest.TestCase):
     def test_the_fault_is_shown_and_explained(self):
         result = run("--file", "/usr/bin/bash")
         self.assertRegex(result.stdout, r"completion +IBV_WC_REM_ACCESS_ERR\n")
-        self.assertRegex(result.stdout, r"because +\S.*deregistered")
+        self.assertRegex(result.stdout, r"device says +\S.*deregistered")
 
     def test_other_addresses_of_this_host(self):
         for address in "::1", "localhost":

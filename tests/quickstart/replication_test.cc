@@ -24,16 +24,16 @@ using testing::HasSubstr;
 
 constexpr char kAddress[] = "127.0.0.1";
 constexpr char kPort[] = "7471";
-constexpr uint64_t kChunk = 256 * 1024;
+constexpr uint64_t kChunk = uint64_t{256} << 10;
 constexpr uint64_t kWindow = kInFlight * kChunk;
 
 class ReplicationTest : public testing::Test {
  protected:
-  ReplicationTest() {
+  void SetUp() override {
     CaptureLog();
     UseEmulatedNetwork();
   }
-  ~ReplicationTest() override {
+  void TearDown() override {
     client_.reset();
     server_.reset();
     EXPECT_NO_THROW(CheckNothingLeft());

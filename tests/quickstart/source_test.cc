@@ -25,7 +25,7 @@ std::string PathOf(const std::string& name) {
 }
 
 std::string WriteFile(const std::string& name, const std::string& content) {
-  const std::string path = PathOf(name);
+  std::string path = PathOf(name);
   std::ofstream(path, std::ios::binary) << content;
   return path;
 }

@@ -16,7 +16,7 @@
 namespace rpma::quickstart {
 namespace {
 
-constexpr size_t kChunkSize = 256 * 1024;
+constexpr size_t kChunkSize = size_t{256} << 10;
 
 MrRemotePtr RemoteRegion(const Offer& offer) {
   rpma_mr_remote* region = nullptr;

@@ -63,7 +63,8 @@ void Progress::Draw() const {
     line += " [" + std::string(static_cast<size_t>(filled), '#') +
             std::string(static_cast<size_t>(kBarWidth - filled), '.') + "]";
   }
-  fprintf(stderr, "%s %3.0f %%  %s  %s", line.c_str(), part * 100,
+  // Fixed widths: a shorter text would leave the rest of the longer one behind.
+  fprintf(stderr, "%s %3.0f %%  %11s  %13s", line.c_str(), part * 100,
           Mebibytes(done_).c_str(), Rate(done_, elapsed()).c_str());
   fflush(stderr);
 }

@@ -50,9 +50,9 @@ std::string ForPeople(const Summary& s) {
       "\n              ", Hex(s.memory), " peer's memory", "\n              ",
       Hex(s.read_back), " read back", "\n              all the same",
       "\n\nA fault: a write to a region that the peer has deregistered.",
-      "\n  completion  ", s.fault_status, "\n  because     ",
+      "\n  completion   ", s.fault_status, "\n  device says  ",
       s.fault_explanation,
-      "\n  then        both sides disconnected, and each got "
+      "\n  then         both sides disconnected, and each got "
       "RPMA_CONN_CLOSED\n");
 }
 
