@@ -48,8 +48,8 @@ extern "C" {
  *
  *   profile=roce|ib|iwarp    the kind of provider it behaves like (default
  *                            roce); the other options change parts of it
- *   max_qp, max_qp_wr, max_sge, max_inline_data, max_cq, max_cqe, max_mr,
- *   max_mr_size, max_pd, max_srq, max_srq_wr, max_qp_rd_atom,
+ *   max_qp, max_qp_wr, max_sge, max_sge_rd, max_inline_data, max_cq, max_cqe,
+ *   max_mr, max_mr_size, max_pd, max_srq, max_srq_wr, max_qp_rd_atom,
  *   max_qp_init_rd_atom, max_msg_sz
  *                            limits, as in struct ibv_device_attr
  *   cq_overrun=error|drop    a completion queue that overruns fails, with its
@@ -57,7 +57,7 @@ extern "C" {
  *   cq_rounding=exact|pow2   whether completion queues get larger than asked
  *   reads=posted|late        when a READ takes effect: in posting order, or as
  *                            late as the specification allows
- *   rnr_retry=N              0 to 6: receiver-not-ready retries, in place of
+ *   rnr_retry=N              0 to 7: receiver-not-ready retries, in place of
  *                            the "for ever" of librpma's connections
  *   on_demand_paging, advise_mr, native_atomic_write, native_flush,
  *   write_with_imm = on|off  what the device can do
