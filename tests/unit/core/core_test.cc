@@ -39,6 +39,10 @@ LogLines::~LogLines() { log::SetFunction(nullptr); }
 
 std::vector<std::string> LogLines::Take() { return std::exchange(lines, {}); }
 
+// Not in the header, which would generate the mock anew in every test.
+CoreTest::CoreTest() = default;
+CoreTest::~CoreTest() = default;
+
 std::unique_ptr<Peer> CoreTest::MakePeer() {
   std::unique_ptr<Peer> peer;
   EXPECT_EQ(Peer::Create(transport, transport.context(), &peer), Rc::kOk);

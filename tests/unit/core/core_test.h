@@ -38,7 +38,8 @@ class LogLines {
 
 class CoreTest : public ::testing::Test {
  protected:
-  CoreTest() = default;
+  CoreTest();
+  ~CoreTest() override;
 
   // Creates a peer with what `transport.caps` says at this time.
   std::unique_ptr<Peer> MakePeer();
