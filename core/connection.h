@@ -66,8 +66,8 @@ class alignas(64) Connection {
   Rc Recv(const MrLocal* dst, size_t offset, size_t length,
           const void* op_context);
 
-  // Writes 8 bytes at once. It takes effect after every read and flush posted
-  // before it. kInval also: the address is not a multiple of 8.
+  // Writes 8 bytes at once, after every flush posted before has taken effect.
+  // kInval also: the offset or the address is not a multiple of 8.
   Rc AtomicWrite(const MrRemote& dst, size_t dst_offset, const void* src,
                  int flags, const void* op_context);
 
