@@ -372,15 +372,18 @@ void ExpectInterruptible(int interrupted, const std::function<int()>& wait,
   constexpr int kTimes = 100;
   const InterruptingSignal signal;
   std::atomic<int> times = 0;
+  std::atomic<bool> ended = false;
   std::thread waiter([&] {
     int rc = interrupted;
     while ((rc = wait()) == interrupted) ++times;
     EXPECT_THAT(rc, IsOk());
+    ended = true;
   });
-  while (times < kTimes) {
+  while (times < kTimes && !ended) {
     pthread_kill(waiter.native_handle(), SIGUSR1);
     std::this_thread::yield();
   }
+  EXPECT_GE(times, kTimes);
   deliver();
   waiter.join();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding devices by address, what they can do, and peers on them.
+// Finding devices by address, and what they can do.
 
-#include <optional>
 #include <string>
 
 #include "tests/conformance/fixture.h"
@@ -127,67 +126,6 @@ TEST_P(StrictDevicesTest, LoopbackAddressesLeadNowhere) {
           ElementsAre(AllOf(HasSubstr(node), HasSubstr("No such device"))));
     }
   }
-}
-
-// --- Peers -------------------------------------------------------------------
-
-TEST_P(UtilsTest, PeerCannotBeDeletedWhileAnythingOfItLives) {
-  Peer peer;
-  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
-  std::optional<Region> region;
-  region.emplace(peer, size_t{64});
-  rpma_peer* const before = peer;
-  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
-  EXPECT_EQ(peer, before);
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
-
-  const Region another(peer, 64);  // it works as before
-  EXPECT_NE(another.mr(), nullptr);
-  region.reset();
-  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
-}
-
-TEST_P(UtilsTest, PeerCannotBeDeletedWhileAQueueOfItLives) {
-  Peer peer;
-  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
-  Srq srq;
-  ASSERT_THAT(rpma_srq_new(peer, nullptr, srq.address()), IsOk());
-  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
-  srq.reset();
-  EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
-  EXPECT_EQ(peer, nullptr);
-}
-
-TEST_P(UtilsTest, PeerCannotBeDeletedWhileARequestOfItLives) {
-  Peer peer;
-  ASSERT_THAT(rpma_peer_new(context(), peer.address()), IsOk());
-  ConnReq request;
-  ASSERT_THAT(
-      rpma_conn_req_new(peer, address(), "7204", nullptr, request.address()),
-      IsOk());
-  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_dealloc_pd")));
-  request.reset();
-  EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
-}
-
-TEST_P(UtilsTest, InvalidArgumentsOfPeers) {
-  rpma_peer* peer = nullptr;
-  EXPECT_THAT(rpma_peer_new(nullptr, &peer), RcIs(RPMA_E_INVAL));
-  EXPECT_THAT(rpma_peer_new(context(), nullptr), RcIs(RPMA_E_INVAL));
-  EXPECT_THAT(rpma_peer_delete(nullptr), RcIs(RPMA_E_INVAL));
-  log().Discard();
-  EXPECT_THAT(rpma_peer_delete(&peer), IsOk());
-}
-
-TEST_P(UtilsTest, ContextOfNobodyIsRefused) {
-  ibv_context foreign = {};
-  rpma_peer* peer = nullptr;
-  EXPECT_THAT(rpma_peer_new(&foreign, &peer), RcIs(RPMA_E_PROVIDER));
-  EXPECT_EQ(peer, nullptr);
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_context")));
 }
 
 }  // namespace
