@@ -58,7 +58,8 @@ class Device {
          DeviceEnvironment& environment);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device();  // REQUIRES: no live objects
+  // REQUIRES: no live objects, and no timer under way (TimerQueue::Stop()).
+  ~Device();
 
   // A genuine context: its ops serve the inline verbs (post, poll, req_notify,
   // query_device_ex, query_port); `priv` of its verbs_context is a guard page.
