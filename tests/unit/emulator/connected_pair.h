@@ -140,8 +140,6 @@ void Connect(const std::shared_ptr<QueuePair>& a,
 // `client` and `server` differ in name only.
 struct ConnectedPair {
   explicit ConnectedPair(const PairOptions& options = {});
-  // No timer may find a device that is gone.
-  ~ConnectedPair() { environment.timers().Stop(); }
   // No expiry is under way when the devices go.
   ~ConnectedPair() { environment.timers().Stop(); }
 
