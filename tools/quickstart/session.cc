@@ -52,7 +52,7 @@ void RunBoth(const Options& options, const Signals& signals) {
   Server server(options.address, options.port, region_size, signals);
   Client client(options.address, options.port, signals);
   if (!options.json) {
-    Say(Text("Replicating ", Mebibytes(source->size()), " into the memory of ",
+    Say(Text("Replicating ", source->size(), " bytes into the memory of ",
              Place(options), " over an emulated RDMA network."));
   }
   client.Connect();
