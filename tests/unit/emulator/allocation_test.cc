@@ -25,10 +25,24 @@ void* Allocate(size_t size) {
 
 void* operator new(size_t size) { return Allocate(size); }
 void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept try {
+  return Allocate(size);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+// Not inlined: g++ 12 would take the free() for a mismatch with operator new.
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept {
+  std::free(memory);
+}
 
 namespace rpma::emu {
 namespace {
@@ -50,7 +64,7 @@ ibv_wc_status PollOne(CompletionQueue& cq) {
 }
 
 TEST(AllocationTest, TheCounterCounts) {
-  EXPECT_EQ(AllocationsOf([] { delete new int; }), 1);
+  EXPECT_EQ(AllocationsOf([] { ::operator delete(::operator new(1)); }), 1);
 }
 
 TEST(AllocationTest, SuccessfulOperationsAllocateNothing) {

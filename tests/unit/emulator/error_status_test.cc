@@ -72,13 +72,12 @@ void Reregister(End& end, unsigned access) {
 
 void NoPreparation(ConnectedPair&) {}
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
-  const Expected access{IBV_WC_REM_ACCESS_ERR};
-  const Expected success{IBV_WC_SUCCESS};
-  const Expected flushed{IBV_WC_WR_FLUSH_ERR};
-  const std::vector<ibv_event_type> access_event{IBV_EVENT_QP_ACCESS_ERR};
+constexpr Expected kAccessError{IBV_WC_REM_ACCESS_ERR};
+constexpr Expected kSuccess{IBV_WC_SUCCESS};
+constexpr Expected kFlushed{IBV_WC_WR_FLUSH_ERR};
 
+void AddCasesOfBounds(std::vector<Case>& cases) {
+  const std::vector<ibv_event_type> access_event{IBV_EVENT_QP_ACCESS_ERR};
   cases.push_back(
       {.name = "WritePastTheRegion",
        .prepare = NoPreparation,
@@ -86,8 +85,8 @@ std::vector<Case> Cases() {
            [](ConnectedPair& pair, ibv_sge* sge) {
              return Rdma(pair, IBV_WR_RDMA_WRITE, sge, 16, End::kSize - 10);
            },
-       .expected = access,
-       .expected_iwarp = success,
+       .expected = kAccessError,
+       .expected_iwarp = kSuccess,
        .server_events = access_event,
        .cause = Cause::kRemoteAccess,
        .explanation = "the remote range ends 6 bytes past the region ["});
@@ -100,8 +99,8 @@ std::vector<Case> Cases() {
              wr.wr.rdma.remote_addr -= 3;
              return wr;
            },
-       .expected = access,
-       .expected_iwarp = success,
+       .expected = kAccessError,
+       .expected_iwarp = kSuccess,
        .server_events = access_event,
        .cause = Cause::kRemoteAccess,
        .explanation = "the remote range starts 3 bytes before the region ["});
@@ -112,11 +111,15 @@ std::vector<Case> Cases() {
                          return Rdma(pair, IBV_WR_RDMA_READ, sge, 8,
                                      End::kSize - 4);
                        },
-                   .expected = access,
-                   .expected_iwarp = flushed,
+                   .expected = kAccessError,
+                   .expected_iwarp = kFlushed,
                    .server_events = access_event,
                    .cause = Cause::kRemoteAccess,
                    .explanation = "RDMA_READ of 8 bytes from 0x"});
+}
+
+void AddCasesOfKeys(std::vector<Case>& cases) {
+  const std::vector<ibv_event_type> access_event{IBV_EVENT_QP_ACCESS_ERR};
   cases.push_back({.name = "WriteToDeregisteredRegion",
                    .prepare = NoPreparation,
                    .request =
@@ -125,8 +128,8 @@ std::vector<Case> Cases() {
                          Reregister(pair.server, kAllAccess);
                          return wr;
                        },
-                   .expected = access,
-                   .expected_iwarp = success,
+                   .expected = kAccessError,
+                   .expected_iwarp = kSuccess,
                    .server_events = access_event,
                    .cause = Cause::kRemoteAccess,
                    .explanation = "was deregistered"});
@@ -138,8 +141,8 @@ std::vector<Case> Cases() {
                          wr.wr.rdma.rkey = 0x7ffff12;
                          return wr;
                        },
-                   .expected = access,
-                   .expected_iwarp = success,
+                   .expected = kAccessError,
+                   .expected_iwarp = kSuccess,
                    .server_events = access_event,
                    .cause = Cause::kRemoteAccess,
                    .explanation = "rkey 0x7ffff12 was never given out"});
@@ -152,8 +155,8 @@ std::vector<Case> Cases() {
                        [](ConnectedPair& pair, ibv_sge* sge) {
                          return Rdma(pair, IBV_WR_RDMA_WRITE, sge, 1, 0);
                        },
-                   .expected = access,
-                   .expected_iwarp = success,
+                   .expected = kAccessError,
+                   .expected_iwarp = kSuccess,
                    .server_events = access_event,
                    .cause = Cause::kRemoteAccess,
                    .explanation = "lacks REMOTE_WRITE"});
@@ -167,11 +170,14 @@ std::vector<Case> Cases() {
                        [](ConnectedPair& pair, ibv_sge* sge) {
                          return Rdma(pair, IBV_WR_RDMA_READ, sge, 8, 0);
                        },
-                   .expected = access,
-                   .expected_iwarp = flushed,
+                   .expected = kAccessError,
+                   .expected_iwarp = kFlushed,
                    .server_events = access_event,
                    .cause = Cause::kRemoteAccess,
                    .explanation = "lacks REMOTE_READ"});
+}
+
+void AddCasesOfMessages(std::vector<Case>& cases) {
   cases.push_back(
       {.name = "SendLongerThanTheReceive",
        .prepare = NoPreparation,
@@ -217,6 +223,13 @@ std::vector<Case> Cases() {
                    .side = Side::kRequesterOnly,
                    .cause = Cause::kMessageTooLong,
                    .explanation = "the device's limit is 1024 bytes"});
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  AddCasesOfBounds(cases);
+  AddCasesOfKeys(cases);
+  AddCasesOfMessages(cases);
   return cases;
 }
 
