@@ -104,7 +104,8 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
 int CompletionQueue::Poll(int capacity, ibv_wc* wc) {
   const std::lock_guard lock(mutex_);
   if (count_ == 0) return overrun_ ? -1 : 0;
-  const size_t polled = std::min(count_, static_cast<size_t>(capacity));
+  const size_t polled =
+      std::min(count_, static_cast<size_t>(std::max(capacity, 0)));
   for (size_t i = 0; i < polled; ++i) {
     const Cqe& oldest = ring_[first_];
     wc[i] = oldest.wc;
