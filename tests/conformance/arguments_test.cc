@@ -67,10 +67,9 @@ void ExpectInvalid(const Transfer& t, const char* what) {
   EXPECT_THAT(rpma_write(t.conn, t.remote, t.remote_offset, t.local,
                          t.local_offset, t.len, t.flags, nullptr),
               RcIs(RPMA_E_INVAL));
-  EXPECT_THAT(
-      rpma_write_with_imm(t.conn, t.remote, t.remote_offset, t.local,
-                          t.local_offset, t.len, t.flags, 1, nullptr),
-      RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_write_with_imm(t.conn, t.remote, t.remote_offset, t.local,
+                                  t.local_offset, t.len, t.flags, 1, nullptr),
+              RcIs(RPMA_E_INVAL));
 }
 
 TEST_P(ArgumentsTest, TransfersNeedAConnectionAndFlags) {
@@ -78,8 +77,7 @@ TEST_P(ArgumentsTest, TransfersNeedAConnectionAndFlags) {
   ExpectInvalid({conn(), local(), 0, remote(), 0, 8, 0}, "no flags");
   ExpectInvalid({nullptr, nullptr, 0, nullptr, 0, 0, kAlways},
                 "no conn, no regions");
-  ExpectInvalid({conn(), nullptr, 0, nullptr, 0, 0, 0},
-                "no flags, no regions");
+  ExpectInvalid({conn(), nullptr, 0, nullptr, 0, 0, 0}, "no flags, no regions");
 }
 
 TEST_P(ArgumentsTest, TransfersNeedBothRegionsOrNone) {
@@ -152,9 +150,12 @@ TEST_P(ArgumentsTest, ReceivesNeedAConnection) {
 
 TEST_P(ArgumentsTest, MessagesStayInsideTheirRegion) {
   const Message messages[] = {
-      {conn(), nullptr, 0, 1},   {conn(), nullptr, 1, 0},
-      {conn(), local(), 4089, 8}, {conn(), local(), 4096, 1},
-      {conn(), local(), 4097, 0}, {conn(), local(), 8, SIZE_MAX - 7},
+      {conn(), nullptr, 0, 1},
+      {conn(), nullptr, 1, 0},
+      {conn(), local(), 4089, 8},
+      {conn(), local(), 4096, 1},
+      {conn(), local(), 4097, 0},
+      {conn(), local(), 8, SIZE_MAX - 7},
       {conn(), local(), SIZE_MAX - 7, 8},
   };
   for (const Message& message : messages) {

@@ -133,7 +133,7 @@ TEST_P(AtomicWriteTest, NeedsTheRightToWrite) {
   const End& client = pair.client;
   ASSERT_THAT(client.AtomicWrite(1, 0, 1), IsOk());
   EXPECT_THAT(Poll(client.cq),
-              EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
+              EndedWith(1, provider().RefusedAtomicWrite(IBV_WC_REM_ACCESS_ERR),
                         client.qp_num));
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
   EXPECT_THAT(Explanation(client), HasSubstr("lacks REMOTE_WRITE"));

@@ -100,8 +100,7 @@ TEST_P(CompletionTest, InvalidArgumentsFetchNothing) {
   WriteUntilDone(pair.client, 1, 1);
   std::array<ibv_wc, 2> wcs = {};
   int got = 77;
-  EXPECT_THAT(rpma_cq_get_wc(nullptr, 1, wcs.data(), &got),
-              RcIs(RPMA_E_INVAL));
+  EXPECT_THAT(rpma_cq_get_wc(nullptr, 1, wcs.data(), &got), RcIs(RPMA_E_INVAL));
   EXPECT_THAT(rpma_cq_get_wc(cq, 1, nullptr, &got), RcIs(RPMA_E_INVAL));
   EXPECT_THAT(rpma_cq_get_wc(cq, 0, wcs.data(), &got), RcIs(RPMA_E_INVAL));
   EXPECT_THAT(rpma_cq_get_wc(cq, -1, wcs.data(), &got), RcIs(RPMA_E_INVAL));

@@ -20,8 +20,8 @@ void ConformanceTest::SetUp() {
   ASSERT_THAT(rpma_peer_new(context_, client_peer_.address()), IsOk());
   ibv_context* server_context = nullptr;
   ASSERT_THAT(
-      rpma_utils_get_ibv_context(
-          server_address(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &server_context),
+      rpma_utils_get_ibv_context(server_address(), RPMA_UTIL_IBV_CONTEXT_LOCAL,
+                                 &server_context),
       IsOk());
   ASSERT_THAT(rpma_peer_new(server_context, server_peer_.address()), IsOk());
 }
@@ -40,10 +40,9 @@ std::string ConformanceTest::NewPort() { return std::to_string(next_port_++); }
 
 Endpoint ConformanceTest::Listen(const std::string& port) {
   Endpoint endpoint;
-  EXPECT_THAT(
-      rpma_ep_listen(server_peer_, server_address(), port.c_str(),
-                     endpoint.address()),
-      IsOk());
+  EXPECT_THAT(rpma_ep_listen(server_peer_, server_address(), port.c_str(),
+                             endpoint.address()),
+              IsOk());
   return endpoint;
 }
 

@@ -83,9 +83,8 @@ TEST_P(GrantedFlushTest, OnlyBitOneOfTheDescriptorGrantsIt) {
   for (const auto& [descriptor, native] : kCases) {
     ApplyPeerCfg(client, descriptor);
     ASSERT_THAT(client.Flush(1, 0, 64, RPMA_FLUSH_TYPE_PERSISTENT), IsOk());
-    EXPECT_THAT(Poll(client.cq), native
-                                     ? Completed(1, kWcFlush, client.qp_num)
-                                     : ReadCompleted(1, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), native ? Completed(1, kWcFlush, client.qp_num)
+                                        : ReadCompleted(1, 8, client.qp_num));
   }
 }
 

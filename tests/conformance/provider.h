@@ -64,7 +64,7 @@ struct Provider {
   // it ends the connection.
   bool waits_for_receive;
   // A SEND or WRITE has completed once it is sent, whatever the other side
-  // makes of it.
+  // makes of it; what waits for a response is flushed.
   bool completes_when_sent;
   // An error of a request ends the connection; else no event tells it.
   bool error_ends_connection;
@@ -77,6 +77,10 @@ struct Provider {
   }
   ibv_wc_status RefusedRead(ibv_wc_status status) const {
     return completes_when_sent ? IBV_WC_WR_FLUSH_ERR : status;
+  }
+  ibv_wc_status RefusedAtomicWrite(ibv_wc_status status) const {
+    return atomic_write_opcode == IBV_WC_RDMA_WRITE ? RefusedSend(status)
+                                                    : RefusedRead(status);
   }
 };
 

@@ -3,7 +3,6 @@
 // it.
 
 #include <algorithm>
-#include <numeric>
 
 #include "tests/conformance/fixture.h"
 
@@ -42,7 +41,7 @@ TEST_P(ReadTest, WorksFromBothSides) {
 
 TEST_P(ReadTest, CopiesFromTheOffsetOfTheSourceToThatOfTheDestination) {
   const Pair pair = ConnectedPair();
-  std::ranges::iota(pair.server.region->bytes(), uint8_t{0});
+  Number(pair.server.region->bytes(), 0);
   ASSERT_THAT(pair.client.Read(1, 5, 201, 31), IsOk());
   EXPECT_THAT(Poll(pair.client.cq), ReadCompleted(1, 31, pair.client.qp_num));
   EXPECT_TRUE(std::ranges::equal(pair.client.region->bytes().subspan(5, 31),
@@ -60,7 +59,7 @@ TEST_P(ReadTest, ReachesTheLastByteOfBothRegions) {
 
 TEST_P(ReadTest, BringsAMebibyte) {
   const Pair pair = ConnectedPair({.region_size = 1 << 20});
-  std::ranges::iota(pair.server.region->bytes(), uint8_t{1});
+  Number(pair.server.region->bytes(), 1);
   ASSERT_THAT(pair.client.Read(1, 0, 0, 1 << 20), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               ReadCompleted(1, 1 << 20, pair.client.qp_num));

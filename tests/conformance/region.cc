@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 namespace rpma::test {
 namespace {
@@ -27,6 +28,10 @@ Region::Region(rpma_peer* peer, size_t size, int usage)
 }
 
 void Region::Fill(uint8_t value) const { std::ranges::fill(bytes(), value); }
+
+void Number(std::span<uint8_t> bytes, uint8_t first) {
+  std::iota(bytes.begin(), bytes.end(), first);
+}
 
 MrDescriptor DescriptorOf(const rpma_mr_local* mr) {
   MrDescriptor descriptor = {};

@@ -20,6 +20,9 @@ inline constexpr int kAllUsages = 0xff;
 inline constexpr size_t kMrDescriptorSize = 21;
 using MrDescriptor = std::array<uint8_t, kMrDescriptorSize>;
 
+// Sets the bytes to first, first + 1 and so on, modulo 256.
+void Number(std::span<uint8_t> bytes, uint8_t first);
+
 MrDescriptor DescriptorOf(const rpma_mr_local* mr);
 // What the other side makes of the descriptor.
 RemoteMr RemoteOf(const rpma_mr_local* mr);

@@ -3,7 +3,6 @@
 // rpma_recv(), rpma_conn_req_recv().
 
 #include <algorithm>
-#include <numeric>
 
 #include "tests/conformance/fixture.h"
 
@@ -23,7 +22,7 @@ TEST_P(SendTest, BringsTheBytesIntoTheReceive) {
   const Pair pair = ConnectedPair();
   const End& client = pair.client;
   const End& server = pair.server;
-  std::ranges::iota(client.region->bytes(), uint8_t{1});
+  Number(client.region->bytes(), 1);
   ASSERT_THAT(server.Recv(1, 100, 64), IsOk());
   ASSERT_THAT(client.Send(2, 7, 16), IsOk());
   EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_SEND, client.qp_num));

@@ -103,9 +103,9 @@ INSTANTIATE_TEST_SUITE_P(, SizesTest, ::testing::ValuesIn(Providers()),
 TEST_P(SizesTest, LongestMessageOfTheDevicePasses) {
   const Pair pair = SparsePair();
   const End& client = pair.client;
-  ASSERT_THAT(rpma_recv(pair.server.conn, target().mr(), 0, kMaxMessage,
-                        Context(2)),
-              IsOk());
+  ASSERT_THAT(
+      rpma_recv(pair.server.conn, target().mr(), 0, kMaxMessage, Context(2)),
+      IsOk());
   for (const Post post : kRequests) {
     ASSERT_THAT(post(client, local(), kMaxMessage), IsOk());
     EXPECT_EQ(Poll(client.cq).status, IBV_WC_SUCCESS);
@@ -143,10 +143,10 @@ TEST_P(SizesTest, WithImmTheSameLengthsAreInvalid) {
   const Pair pair = SparsePair();
   const End& client = pair.client;
   for (const size_t len : kTooLongForVerbs) {
-    EXPECT_THAT(rpma_write_with_imm(client.conn, client.remote, 0, local().mr(),
-                                    0, len, RPMA_F_COMPLETION_ALWAYS, 1,
-                                    nullptr),
-                RcIs(RPMA_E_INVAL));
+    EXPECT_THAT(
+        rpma_write_with_imm(client.conn, client.remote, 0, local().mr(), 0, len,
+                            RPMA_F_COMPLETION_ALWAYS, 1, nullptr),
+        RcIs(RPMA_E_INVAL));
     EXPECT_THAT(rpma_send_with_imm(client.conn, local().mr(), 0, len,
                                    RPMA_F_COMPLETION_ALWAYS, 1, nullptr),
                 RcIs(RPMA_E_INVAL));

@@ -9,6 +9,7 @@ namespace rpma::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -154,8 +155,7 @@ TEST_P(WaitingSlotsTest, MessagesWithoutAReceiveFillTheQueue) {
   for (uint64_t i = 1; i <= 4; ++i) {
     ASSERT_THAT(pair.server.Recv(10 + i, 0, 8), IsOk());
     EXPECT_THAT(Poll(client.cq), Completed(i, IBV_WC_SEND, client.qp_num));
-    EXPECT_THAT(Poll(pair.server.cq),
-                Received(10 + i, 8, pair.server.qp_num));
+    EXPECT_THAT(Poll(pair.server.cq), Received(10 + i, 8, pair.server.qp_num));
   }
   EXPECT_THAT(client.Write(6, 0, 0, 8), IsOk());
 }
@@ -199,11 +199,13 @@ TEST_P(OverrunErrorTest, QueueFailsOnceItIsDrained) {
   ibv_wc wc = {};
   EXPECT_THAT(rpma_cq_get_wc(pair.client.cq, 1, &wc, nullptr),
               RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_poll_cq")));
+  EXPECT_THAT(log().TakeErrors(),
+              ElementsAre(HasSubstr("has overrun"), HasSubstr("ibv_poll_cq")));
 }
 
 TEST_P(OverrunErrorTest, ConnectionHasFailed) {
   const Pair pair = OverrunPair();
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("has overrun")));
   ExpectEventIff(provider().error_ends_connection, pair.server.conn);
   ASSERT_THAT(pair.server.Send(5, 0, 8), IsOk());
   const uint32_t qp_num = pair.server.qp_num;
@@ -211,6 +213,21 @@ TEST_P(OverrunErrorTest, ConnectionHasFailed) {
   EXPECT_THAT(wcs, UnorderedElementsAre(
                        FailedWith(5, provider().send_to_failed_peer, qp_num),
                        Flushed(9, qp_num)));
+}
+
+TEST_P(OverrunErrorTest, ByFlushedRequestsIsNoError) {
+  const LogThreshold threshold(RPMA_LOG_LEVEL_INFO);
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  for (uint64_t i = 1; i <= 10; ++i) ASSERT_THAT(client.Recv(i, 0, 8), IsOk());
+  for (uint64_t i = 1; i <= 10; ++i) {
+    ASSERT_THAT(client.Write(i, 0, 0, 8), IsOk());
+  }
+  ASSERT_THAT(rpma_conn_disconnect(client.conn), IsOk());
+  EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
+  EXPECT_THAT(log().TakeErrors(), ElementsAre());
+  EXPECT_THAT(log().Take(RPMA_LOG_LEVEL_INFO),
+              Contains(HasSubstr("has overrun")));
 }
 
 class OverrunDropTest : public OverrunTest {

@@ -47,18 +47,18 @@ class UsageTest : public ConformanceTest {
       test(ConnectedPair({.server_usage = usage}), (usages & usage) != 0);
     }
   }
+
+  // Expects the completion of a success, or of `failure` which `why` explains.
+  void ExpectSuccessIff(bool allowed, const End& end,
+                        const CompletionMatcher& success,
+                        const CompletionMatcher& failure, const char* why) {
+    EXPECT_THAT(Poll(end.cq), allowed ? success : failure);
+    EXPECT_THAT(Explanation(end), HasSubstr(allowed ? "" : why));
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(, UsageTest, ::testing::ValuesIn(Providers()),
                          ProviderName);
-
-// Expects the completion of a success, or of `failure` which `why` explains.
-void ExpectSuccessIff(bool allowed, const End& end,
-                      const CompletionMatcher& success,
-                      const CompletionMatcher& failure, const char* why) {
-  EXPECT_THAT(Poll(end.cq), allowed ? success : failure);
-  EXPECT_THAT(Explanation(end), HasSubstr(allowed ? "" : why));
-}
 
 // --- The other side's region -------------------------------------------------
 
@@ -82,11 +82,11 @@ TEST_P(UsageTest, DestinationOfAWriteMustBeWritable) {
     const End& client = pair.client;
     client.region->Fill(0x5a);
     ASSERT_THAT(client.Write(1, 0, 0, 8), IsOk());
-    ExpectSuccessIff(
-        allowed, client, Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
-        EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
-                  client.qp_num),
-        "lacks REMOTE_WRITE");
+    ExpectSuccessIff(allowed, client,
+                     Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
+                     EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
+                               client.qp_num),
+                     "lacks REMOTE_WRITE");
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0x5a : 0);
   });
 }
@@ -96,11 +96,11 @@ TEST_P(UsageTest, DestinationOfAnAtomicWriteMustBeWritable) {
   ForEachServerUsage(usages, [&](const Pair& pair, bool allowed) {
     const End& client = pair.client;
     ASSERT_THAT(client.AtomicWrite(1, 0, UINT64_MAX), IsOk());
-    ExpectSuccessIff(
-        allowed, client, Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
-        EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
-                  client.qp_num),
-        "lacks REMOTE_WRITE");
+    ExpectSuccessIff(allowed, client,
+                     Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
+                     EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
+                               client.qp_num),
+                     "lacks REMOTE_WRITE");
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0xff : 0);
   });
 }

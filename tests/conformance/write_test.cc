@@ -3,7 +3,6 @@
 // hears of it only with immediate data.
 
 #include <algorithm>
-#include <numeric>
 
 #include "tests/conformance/fixture.h"
 
@@ -46,7 +45,7 @@ TEST_P(WriteTest, WorksFromBothSides) {
 
 TEST_P(WriteTest, CopiesFromTheOffsetOfTheSourceToThatOfTheDestination) {
   const Pair pair = ConnectedPair();
-  std::ranges::iota(pair.client.region->bytes(), uint8_t{0});
+  Number(pair.client.region->bytes(), 0);
   ASSERT_THAT(pair.client.Write(1, 5, 201, 31), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
@@ -66,7 +65,7 @@ TEST_P(WriteTest, ReachesTheLastByteOfBothRegions) {
 
 TEST_P(WriteTest, BringsAMebibyte) {
   const Pair pair = ConnectedPair({.region_size = 1 << 20});
-  std::ranges::iota(pair.client.region->bytes(), uint8_t{1});
+  Number(pair.client.region->bytes(), 1);
   ASSERT_THAT(pair.client.Write(1, 0, 0, 1 << 20), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));

@@ -43,6 +43,21 @@ class LogGuard {
   std::vector<Message> messages_;
 };
 
+// Lets messages up to `level` through as long as it lives.
+class LogThreshold {
+ public:
+  explicit LogThreshold(rpma_log_level level) {
+    rpma_log_get_threshold(RPMA_LOG_THRESHOLD, &before_);
+    rpma_log_set_threshold(RPMA_LOG_THRESHOLD, level);
+  }
+  LogThreshold(const LogThreshold&) = delete;
+  LogThreshold& operator=(const LogThreshold&) = delete;
+  ~LogThreshold() { rpma_log_set_threshold(RPMA_LOG_THRESHOLD, before_); }
+
+ private:
+  rpma_log_level before_ = RPMA_LOG_DISABLED;
+};
+
 }  // namespace rpma::test
 
 #endif  // RPMA_TESTS_SUPPORT_LOG_GUARD_H_
