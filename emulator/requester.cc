@@ -232,9 +232,8 @@ void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
   ibv_wc_status status = verdict.status;
   if (verdict.refused && profile.iwarp) {
     // RFC 5040: no acknowledgement tells the requester; the end of the
-    // connection does, and finds only a READ unfinished.
-    status = request.operation == Operation::kRead ? IBV_WC_WR_FLUSH_ERR
-                                                   : IBV_WC_SUCCESS;
+    // connection does, and finds only what waits for a response unfinished.
+    status = request.IsReadLike() ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS;
   }
   state = IBV_QPS_ERR;
   after.Failed(self);
