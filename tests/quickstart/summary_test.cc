@@ -36,7 +36,7 @@ TEST(SummaryTest, TellsPeopleAllNumbers) {
   EXPECT_THAT(text, HasSubstr("0.500 s to read"));
   EXPECT_THAT(text, HasSubstr("2.0 MiB/s written, 10.0 MiB/s read"));
   EXPECT_THAT(text,
-              HasSubstr("20 writes, 21 reads, 2 flushes, 1 atomic write\n"));
+              HasSubstr("writes 20, reads 21, flushes 2, atomic writes 1\n"));
   EXPECT_THAT(text, HasSubstr("abababab"));
   EXPECT_THAT(text, HasSubstr("IBV_WC_REM_ACCESS_ERR"));
   EXPECT_THAT(text, HasSubstr("it is \"gone\""));

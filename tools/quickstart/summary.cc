@@ -4,8 +4,7 @@
 #include "tools/quickstart/summary.h"
 
 #include <cstdio>
-
-#include "tools/quickstart/failure.h"
+#include <sstream>
 
 namespace rpma::quickstart {
 namespace {
@@ -37,37 +36,45 @@ std::string Quoted(const std::string& text) {
 }  // namespace
 
 std::string ForPeople(const Summary& s) {
-  return Text(
-      "\nThe file is in the peer's memory, flushed to persistence and "
-      "committed.",
-      "\n  size        ", s.bytes, " bytes", "\n  time        ",
-      Seconds(s.write_time), " s to write, flush, commit; ",
-      Seconds(s.read_time), " s to read back", "\n  speed       ",
-      Rate(s.bytes, s.write_time), " written, ", Rate(s.bytes, s.read_time),
-      " read back, hashing included", "\n  operations  ", s.writes, " writes, ",
-      s.reads, " reads, ", s.flushes, " flushes, ", s.atomic_writes,
-      " atomic write", "\n  SHA-256     ", Hex(s.source), " source",
-      "\n              ", Hex(s.memory), " peer's memory", "\n              ",
-      Hex(s.read_back), " read back", "\n              all the same",
-      "\n\nA fault: a write to a region that the peer has deregistered.",
-      "\n  completion   ", s.fault_status, "\n  device says  ",
-      s.fault_explanation,
-      "\n  then         both sides disconnected, and each got "
-      "RPMA_CONN_CLOSED\n");
+  std::ostringstream text;
+  text << "\nThe file is in the peer's memory, flushed to persistence and "
+          "committed.\n";
+  text << "  size        " << s.bytes << " bytes\n";
+  text << "  time        " << Seconds(s.write_time)
+       << " s to write, flush, commit; " << Seconds(s.read_time)
+       << " s to read back\n";
+  text << "  speed       " << Rate(s.bytes, s.write_time) << " written, "
+       << Rate(s.bytes, s.read_time) << " read back, hashing included\n";
+  text << "  operations  writes " << s.writes << ", reads " << s.reads
+       << ", flushes " << s.flushes << ", atomic writes " << s.atomic_writes
+       << "\n";
+  text << "  SHA-256     " << Hex(s.source) << " source\n";
+  text << "              " << Hex(s.memory) << " peer's memory\n";
+  text << "              " << Hex(s.read_back) << " read back\n";
+  text << "              all the same\n\n";
+  text << "A fault: a write to a region that the peer has deregistered.\n";
+  text << "  completion   " << s.fault_status << "\n";
+  text << "  device says  " << s.fault_explanation << "\n";
+  text << "  then         both sides disconnected, and each got "
+          "RPMA_CONN_CLOSED\n";
+  return text.str();
 }
 
 std::string ForPrograms(const Summary& s) {
-  return Text("{\"bytes\": ", s.bytes,  //
-              ", \"write_seconds\": ", Seconds(s.write_time),
-              ", \"read_seconds\": ", Seconds(s.read_time),
-              ", \"writes\": ", s.writes, ", \"reads\": ", s.reads,
-              ", \"flushes\": ", s.flushes,
-              ", \"atomic_writes\": ", s.atomic_writes,
-              ", \"sha256\": {\"source\": ", Quoted(Hex(s.source)),
-              ", \"memory\": ", Quoted(Hex(s.memory)),
-              ", \"read_back\": ", Quoted(Hex(s.read_back)),
-              "}, \"fault\": {\"status\": ", Quoted(s.fault_status),
-              ", \"explanation\": ", Quoted(s.fault_explanation), "}}\n");
+  std::ostringstream json;
+  json << "{\"bytes\": " << s.bytes;
+  json << ", \"write_seconds\": " << Seconds(s.write_time);
+  json << ", \"read_seconds\": " << Seconds(s.read_time);
+  json << ", \"writes\": " << s.writes;
+  json << ", \"reads\": " << s.reads;
+  json << ", \"flushes\": " << s.flushes;
+  json << ", \"atomic_writes\": " << s.atomic_writes;
+  json << ", \"sha256\": {\"source\": " << Quoted(Hex(s.source));
+  json << ", \"memory\": " << Quoted(Hex(s.memory));
+  json << ", \"read_back\": " << Quoted(Hex(s.read_back));
+  json << "}, \"fault\": {\"status\": " << Quoted(s.fault_status);
+  json << ", \"explanation\": " << Quoted(s.fault_explanation) << "}}\n";
+  return json.str();
 }
 
 }  // namespace rpma::quickstart
