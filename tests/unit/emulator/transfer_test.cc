@@ -20,7 +20,7 @@ TEST(TransferTest, CopiesExactlyTheBytesWhateverSizeAndAlignment) {
   std::iota(source.begin(), source.end(), static_cast<unsigned char>(1));
   for (size_t size = 0; size <= 300; ++size) {
     for (size_t to = 0; to < 9; ++to) {
-      for (const size_t from : {0, 1, 7}) {
+      for (const size_t from : {0u, 1u, 7u}) {
         alignas(64) unsigned char target[512] = {};
         Transfer(target + kMargin + to, source.data() + from, size);
         const unsigned char* const start = target + kMargin + to;
