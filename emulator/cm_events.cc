@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connection manager's events: queued, fetched, acknowledged, dropped.
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <iterator>
@@ -38,13 +37,13 @@ CmEvent* ConnectionManager::Impl::Fetch(EventChannel& channel) {
   ++unacked_events;
   if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
     --event.account->waiting_requests;
-    Attach(*static_cast<CmId*>(event.id), &channel);
+    Attach(IdOf(event.id), &channel);
   }
   return &event;
 }
 
 bool ConnectionManager::Impl::Process(CmEvent& event) {
-  CmId& id = *static_cast<CmId*>(event.id);
+  CmId& id = IdOf(event.id);
   if (event.event == RDMA_CM_EVENT_CONNECT_RESPONSE) {
     event.status = -FinishConnect(id);
     event.event = event.status == 0 ? RDMA_CM_EVENT_ESTABLISHED
@@ -67,17 +66,20 @@ void ConnectionManager::Impl::Acknowledge(CmEvent& event) {
   acknowledged.notify_all();
 }
 
-void ConnectionManager::Impl::DropUnread(CmId& id) {
-  id.parked.clear();
+CmEvents ConnectionManager::Impl::TakeUnread(CmId& id) {
+  CmEvents taken;
   EventChannel* const channel = id.event_channel();
-  if (channel == nullptr) return;
-  CmEvents dropped;
+  if (channel == nullptr) {
+    taken.swap(id.parked);
+    return taken;
+  }
   for (auto event = channel->unread().begin();
        event != channel->unread().end();) {
     const auto next = std::next(event);
-    if (event->account == &id) channel->Take(event, dropped);
+    if (event->account == &id) channel->Take(event, taken);
     event = next;
   }
+  return taken;
 }
 
 void ConnectionManager::Impl::WaitForAcks(std::unique_lock<std::mutex>& lock,

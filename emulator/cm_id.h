@@ -84,6 +84,8 @@ class CmId final : public rdma_cm_id,
   std::chrono::steady_clock::time_point deadline;
 };
 
+inline CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }
+
 }  // namespace rpma::emu
 
 #endif  // RPMA_EMULATOR_CM_ID_H_

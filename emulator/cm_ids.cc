@@ -21,8 +21,6 @@ namespace {
 // TIMEWAIT_EXIT.
 constexpr int kEventsOfAnId = 4;
 
-CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }
-
 EventChannel* ChannelOf(rdma_event_channel* channel) {
   return static_cast<EventChannel*>(channel);
 }
@@ -62,19 +60,8 @@ std::shared_ptr<CmId> ConnectionManager::Impl::NewId(EventChannel* channel) {
 }
 
 void ConnectionManager::Impl::Attach(CmId& id, EventChannel* channel) {
-  EventChannel* const before = id.event_channel();
-  CmEvents moving;
-  if (before == nullptr) {
-    moving.swap(id.parked);
-  } else {
-    for (auto event = before->unread().begin();
-         event != before->unread().end();) {
-      const auto next = std::next(event);
-      if (event->account == &id) before->Take(event, moving);
-      event = next;
-    }
-    --before->ids;
-  }
+  CmEvents moving = TakeUnread(id);
+  if (id.channel != nullptr) --id.event_channel()->ids;
   id.channel = channel;
   if (channel == nullptr) {
     id.parked.swap(moving);
@@ -189,7 +176,7 @@ int ConnectionManager::DestroyId(rdma_cm_id* handle) {
   impl_->SayGoodbye(*id);
   id->state = CmState::kDestroyed;
   id->timer->Cancel();
-  impl_->DropUnread(*id);
+  impl_->TakeUnread(*id);
   impl_->ports.Release(*id);
   if (id->queue_pair != nullptr) impl_->ids_by_qp.erase(id->queue_pair->qp_num);
   impl_->WaitForAcks(lock, *id);

@@ -58,7 +58,8 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   // not get it. REQUIRES: the mutex is not held.
   bool Process(CmEvent& event);
   void Acknowledge(CmEvent& event);
-  void DropUnread(CmId& id);
+  // Removes the unread events of `id`, in order, from where they wait.
+  CmEvents TakeUnread(CmId& id);
   void WaitForAcks(std::unique_lock<std::mutex>& lock, CmId& id);
 
   // --- Messages

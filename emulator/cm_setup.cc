@@ -16,8 +16,6 @@
 namespace rpma::emu {
 namespace {
 
-CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }
-
 ConsumerData DataOf(const rdma_conn_param& param) {
   return {param.private_data, param.private_data_len};
 }

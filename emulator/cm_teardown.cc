@@ -3,8 +3,6 @@
 // connection manager.
 
 #include <cerrno>
-#include <iterator>
-#include <utility>
 
 #include "emulator/cm_impl.h"
 #include "emulator/device.h"
@@ -80,22 +78,15 @@ void ConnectionManager::Impl::SayGoodbye(CmId& id) {
 }
 
 void ConnectionManager::Impl::RejectWaiting(CmId& listener) {
-  EventChannel* const channel = listener.event_channel();
-  for (CmEvent& event :
-       channel != nullptr ? channel->unread() : listener.parked) {
-    if (event.account != &listener ||
-        event.event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-      continue;
-    }
-    CmId& incoming = *static_cast<CmId*>(event.id);
-    SendReject(incoming, kRejConsumerDefined);
-    Forget(incoming);
+  for (const CmEvent& event : TakeUnread(listener)) {
+    if (event.event != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
+    SendReject(IdOf(event.id), kRejConsumerDefined);
+    Forget(IdOf(event.id));
   }
 }
 
 int ConnectionManager::Disconnect(rdma_cm_id* handle) {
-  const std::shared_ptr<CmId> id =
-      static_cast<CmId*>(handle)->shared_from_this();
+  const std::shared_ptr<CmId> id = IdOf(handle).shared_from_this();
   std::unique_lock lock(impl_->mutex);
   if (id->state < CmState::kConnectSent) return EINVAL;
   const std::shared_ptr<QueuePair> qp = id->queue_pair;
