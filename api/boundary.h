@@ -16,6 +16,7 @@
 
 #include <librpma.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -41,6 +42,16 @@ namespace rpma {
 [[gnu::cold]] int OutOfMemory();
 
 constexpr int ToC(Rc rc) { return static_cast<int>(rc); }
+
+// What the program gave for an enumeration. A C program may pass any number,
+// and C++ must not read one that is outside the enumeration as its type.
+template <typename Enum>
+int NumberOf(const Enum& value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number;
+  std::memcpy(&number, &value, sizeof(number));
+  return number;
+}
 
 // The configuration that applies where the program may give none.
 inline const ConnCfg& CfgOrDefault(const rpma_conn_cfg* cfg) {

@@ -23,7 +23,7 @@ bool IsRegion(const rpma_mr_local* mr, size_t offset, size_t len) {
   return mr != nullptr || (offset == 0 && len == 0);
 }
 
-bool IsFlushType(rpma_flush_type type) {
+bool IsFlushType(int type) {
   return type == RPMA_FLUSH_TYPE_PERSISTENT ||
          type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
@@ -82,7 +82,7 @@ int rpma_flush(struct rpma_conn* conn, struct rpma_mr_remote* dst,
                int flags, const void* op_context) {
   RPMA_REQUIRE(conn != nullptr);
   RPMA_REQUIRE(dst != nullptr);
-  RPMA_REQUIRE(IsFlushType(type));
+  RPMA_REQUIRE(IsFlushType(rpma::NumberOf(type)));
   RPMA_REQUIRE(flags != 0);
   return rpma::ToC(rpma::FromC(conn)->Flush(*rpma::FromC(dst), dst_offset, len,
                                             type, flags, op_context));

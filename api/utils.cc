@@ -10,13 +10,21 @@
 #include "core/conn_event.h"
 #include "core/device.h"
 
+namespace {
+
+bool IsContextType(int type) {
+  return type == RPMA_UTIL_IBV_CONTEXT_LOCAL ||
+         type == RPMA_UTIL_IBV_CONTEXT_REMOTE;
+}
+
+}  // namespace
+
 int rpma_utils_get_ibv_context(const char* addr,
                                enum rpma_util_ibv_context_type type,
                                struct ibv_context** ibv_ctx_ptr) {
   RPMA_REQUIRE(addr != nullptr);
   RPMA_REQUIRE(ibv_ctx_ptr != nullptr);
-  RPMA_REQUIRE(type == RPMA_UTIL_IBV_CONTEXT_LOCAL ||
-               type == RPMA_UTIL_IBV_CONTEXT_REMOTE);
+  RPMA_REQUIRE(IsContextType(rpma::NumberOf(type)));
   return rpma::Guarded([&] {
     rpma::Transport* transport = nullptr;
     const rpma::Rc rc = rpma::CurrentTransport(&transport);
@@ -42,5 +50,5 @@ int rpma_utils_ibv_context_is_odp_capable(struct ibv_context* ibv_ctx,
 }
 
 const char* rpma_utils_conn_event_2str(enum rpma_conn_event conn_event) {
-  return rpma::ConnEventName(conn_event);
+  return rpma::ConnEventName(rpma::NumberOf(conn_event));
 }

@@ -23,7 +23,7 @@ rpma_conn_event ConnEventFrom(rdma_cm_event_type type) {
   }
 }
 
-const char* ConnEventName(rpma_conn_event event) {
+const char* ConnEventName(int event) {
   switch (event) {
     case RPMA_CONN_UNDEFINED:
       return "Undefined connection event";

@@ -15,8 +15,8 @@ namespace rpma {
 // The end of the time-wait state is a second RPMA_CONN_CLOSED.
 rpma_conn_event ConnEventFrom(rdma_cm_event_type type);
 
-// A phrase for any value, those outside the enumeration included.
-const char* ConnEventName(rpma_conn_event event);
+// A phrase for an rpma_conn_event, or for any other number.
+const char* ConnEventName(int event);
 
 }  // namespace rpma
 
