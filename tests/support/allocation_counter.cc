@@ -9,25 +9,42 @@ namespace {
 
 thread_local size_t allocations = 0;
 
-void* OrThrow(void* memory) {
+void* Allocate(size_t size) {
   ++allocations;
+  return std::malloc(size);
+}
+
+void* Allocate(size_t size, std::align_val_t alignment) {
+  ++allocations;
+  const auto align = static_cast<size_t>(alignment);
+  return std::aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+void* OrThrow(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
 }  // namespace
 
-// The other forms of new and delete call these.
-void* operator new(size_t size) { return OrThrow(std::malloc(size)); }
+// AddressSanitizer has a version of its own of each form, so those without
+// exceptions do not come here by themselves; those of arrays match each other.
+
+void* operator new(size_t size) { return OrThrow(Allocate(size)); }
+void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return Allocate(size);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return OrThrow(Allocate(size, alignment));
+}
+void* operator new(size_t size, std::align_val_t alignment,
+                   const std::nothrow_t& /*tag*/) noexcept {
+  return Allocate(size, alignment);
+}
+
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t /*size*/) noexcept {
   std::free(memory);
-}
-
-void* operator new(size_t size, std::align_val_t alignment) {
-  const auto align = static_cast<size_t>(alignment);
-  const size_t rounded = (size + align - 1) / align * align;
-  return OrThrow(std::aligned_alloc(align, rounded));
 }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
   std::free(memory);
