@@ -3,6 +3,7 @@
 // after later requests unless they are fenced (IBTA 10.8.3.3); here the device
 // makes READs as late as it may.
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -12,6 +13,7 @@ namespace rpma::test {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr int kSilent = RPMA_F_COMPLETION_ON_ERROR;
 
@@ -85,6 +87,56 @@ TEST_P(LateReadTest, AtomicWriteDoesNotOvertakeARead) {
               Completed(2, provider().atomic_write_opcode, client.qp_num));
   EXPECT_THAT(client.region->bytes().subspan(1024, 8), Each(0x11));
   EXPECT_THAT(pair.server.region->bytes().first(8), Each(0x22));
+}
+
+// --- More reads than may be outstanding --------------------------------------
+
+class NarrowReadTest : public ConformanceTest {
+ protected:
+  std::string device_options() const override {
+    return "reads=late max_qp_rd_atom=2 max_qp_init_rd_atom=2";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, NarrowReadTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+INSTANTIATE_TEST_SUITE_P(Native, NarrowReadTest,
+                         ::testing::ValuesIn(NativeProviders()), ProviderName);
+
+TEST_P(NarrowReadTest, ReadsBeyondTheLimitWaitForTheirTurn) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  Number(pair.server.region->bytes(), 0);
+  for (uint64_t i = 0; i < 9; ++i) {
+    ASSERT_THAT(client.Read(i, 8 * i, 8 * i, 8), IsOk());
+  }
+  ASSERT_THAT(client.Write(9, 1024, 0, 8), IsOk());
+  for (uint64_t i = 0; i < 9; ++i) {
+    EXPECT_THAT(Poll(client.cq), ReadCompleted(i, 8, client.qp_num));
+  }
+  EXPECT_THAT(Poll(client.cq), Completed(9, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_TRUE(std::ranges::equal(client.region->bytes().first(72),
+                                 pair.server.region->bytes().first(72)));
+}
+
+class NoReadTest : public ConformanceTest {
+ protected:
+  std::string device_options() const override { return "max_qp_rd_atom=0"; }
+};
+
+INSTANTIATE_TEST_SUITE_P(, NoReadTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+TEST_P(NoReadTest, SideThatServesNoneRefusesARead) {
+  const Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
+  ASSERT_THAT(client.Read(2, 0, 0, 8), IsOk());
+  EXPECT_THAT(Poll(client.cq),
+              FailedWith(2, provider().RefusedRead(IBV_WC_REM_INV_REQ_ERR),
+                         client.qp_num));
+  EXPECT_THAT(Poll(pair.server.cq), Flushed(1, pair.server.qp_num));
+  EXPECT_THAT(Explanation(client), HasSubstr("serves 0 at a time"));
 }
 
 // --- write; flush; atomic write ----------------------------------------------
