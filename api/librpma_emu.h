@@ -120,7 +120,8 @@ int rpma_emu_fabric_select(struct rpma_emu_fabric *fabric);
 /*
  * Adds a device. It owns no address yet.
  *
- *   RPMA_E_INVAL     name is NULL, empty or taken; the options are wrong
+ *   RPMA_E_INVAL     name is NULL, empty or taken; the options are wrong; the
+ *                    fabric has 256 devices already
  *   RPMA_E_NOMEM     out of memory
  *   RPMA_E_PROVIDER  no descriptor was left
  */

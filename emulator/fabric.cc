@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <utility>
 
 namespace rpma::emu {
@@ -57,18 +58,25 @@ int Fabric::AddDevice(std::string_view name, std::string_view options,
 }
 
 int Fabric::AddDevice(std::string_view name, const Profile& profile,
-                      std::string* error) {
+                      std::string* error) try {
   const std::unique_lock lock(mutex_);
   for (const auto& device : devices_) {
     if (device->name() != name) continue;
     *error = "there is a device \"" + std::string(name) + "\" already";
     return EEXIST;
   }
+  if (devices_.size() == kMaxDevices) {
+    *error = "a fabric takes up to " + std::to_string(kMaxDevices) + " devices";
+    return EINVAL;
+  }
   DeviceEnvironment& environment = *this;
   devices_.push_back(std::make_unique<Device>(
       std::string(name), profile, static_cast<uint32_t>(devices_.size()),
       environment));
   return 0;
+} catch (const std::system_error& failure) {
+  *error = failure.what();
+  return failure.code().value();
 }
 
 int Fabric::Resolve(std::string_view address, std::string_view device,

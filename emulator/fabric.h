@@ -26,6 +26,9 @@
 
 namespace rpma::emu {
 
+// The device's index has 8 of the 24 bits of a QP number.
+inline constexpr size_t kMaxDevices = 256;
+
 // Receives what the emulator has to say; `level` as in syslog(3).
 using LogSink = void (*)(int level, const char* text);
 
@@ -38,14 +41,15 @@ class Fabric final : private DeviceEnvironment {
   // A fabric with one device, "emu0", which owns the loopback addresses and
   // every address of this host (unless strict_devices=on: the latter only). The
   // options may be those of the fabric and of that device. EINVAL, ENOMEM, or
-  // an errno of getifaddrs(3); *error says why.
+  // an errno of getifaddrs(3), eventfd(2) or mmap(2); *error says why.
   static int Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
                     std::string* error);
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
   ~Fabric() override;  // REQUIRES: no live objects (TakeCensus)
 
-  // EINVAL: the options; EEXIST: the name is taken; ENOMEM.
+  // EINVAL: the options, or kMaxDevices are there; EEXIST: the name is taken;
+  // ENOMEM, EMFILE, ENFILE.
   int AddDevice(std::string_view name, std::string_view options,
                 std::string* error);
   // `address`, a numeric IPv4 or IPv6 address, belongs to `device` from now on.

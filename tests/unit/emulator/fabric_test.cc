@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/syslog.h>
 
 #include <cerrno>
@@ -81,6 +82,32 @@ TEST(FabricTest, MoreDevicesAndAddressesAreAdded) {
   EXPECT_EQ(error, "there is no device \"emu2\"");
   EXPECT_EQ(fabric->AddRoute("192.0.2.2", "emu2", &error), ENODEV);
   EXPECT_EQ(fabric->AddRoute("", "emu1", &error), EINVAL);
+}
+
+TEST(FabricTest, TakesNoMoreDevicesThanQpNumbersTellApart) {
+  const auto fabric = Make();
+  std::string error;
+  for (size_t i = 1; i < kMaxDevices; ++i) {
+    ASSERT_EQ(fabric->AddDevice("more" + std::to_string(i), "", &error), 0)
+        << error;
+  }
+  EXPECT_EQ(fabric->AddDevice("toomany", "", &error), EINVAL);
+  EXPECT_EQ(error, "a fabric takes up to 256 devices");
+  EXPECT_EQ(fabric->FindDevice("toomany"), nullptr);
+}
+
+TEST(FabricTest, DeviceThatGetsNoDescriptorIsRefused) {
+  const auto fabric = Make();
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string error;
+  const int refused = fabric->AddDevice("emu1", "", &error);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(refused, EMFILE);
+  EXPECT_EQ(error, "eventfd: Too many open files");
+  EXPECT_EQ(fabric->FindDevice("emu1"), nullptr);
 }
 
 TEST(FabricTest, TimersPassAThousandTimesFasterUnlessToldOtherwise) {
