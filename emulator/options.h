@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The options of fabrics and devices as text: "name=value" separated by spaces
-// or commas. One table drives parsing, error texts and documentation.
+// or commas. What they mean stands at the fields that they set.
 
 #ifndef RPMA_EMULATOR_OPTIONS_H_
 #define RPMA_EMULATOR_OPTIONS_H_
@@ -33,7 +33,6 @@ struct OptionInfo {
   std::string_view name;
   std::string_view values;  // what is allowed, for people
   OptionScope scope;
-  std::string_view meaning;
 };
 
 // Every option there is.
