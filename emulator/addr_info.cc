@@ -8,17 +8,16 @@
 #include <cerrno>
 #include <memory>
 #include <new>
-#include <string>
+#include <utility>
 
 #include "emulator/addresses.h"
 
 namespace rpma::emu {
 namespace {
 
-// One entry and what it points at, in one piece.
+// One entry and the address it points at, in one piece.
 struct Entry final : rdma_addrinfo {
   sockaddr_storage address{};
-  std::string name;
 };
 
 struct FreeList {
@@ -34,14 +33,8 @@ List MakeEntry(const addrinfo& from, bool passive) {
   entry->ai_port_space = RDMA_PS_TCP;
   CopyAddress(*from.ai_addr, &entry->address);
   auto* address = reinterpret_cast<sockaddr*>(&entry->address);
-  char* name = nullptr;
-  if (from.ai_canonname != nullptr) {
-    entry->name = from.ai_canonname;
-    name = entry->name.data();
-  }
   (passive ? entry->ai_src_len : entry->ai_dst_len) = from.ai_addrlen;
   (passive ? entry->ai_src_addr : entry->ai_dst_addr) = address;
-  (passive ? entry->ai_src_canonname : entry->ai_dst_canonname) = name;
   return entry;
 }
 
@@ -69,7 +62,6 @@ int LookUpAddrInfo(const char* node, const char* service, bool passive,
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   if (passive) hints.ai_flags |= AI_PASSIVE;
-  if (node != nullptr) hints.ai_flags |= AI_CANONNAME;
   addrinfo* found = nullptr;
   const int error = getaddrinfo(node, service, &hints, &found);
   if (error == EAI_SYSTEM) return errno;

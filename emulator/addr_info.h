@@ -10,9 +10,9 @@ namespace rpma::emu {
 
 // Resolves with getaddrinfo(3), for a reliable connection in the TCP port
 // space. `passive`: the addresses are ai_src_addr, and without a node the
-// wildcards; else they are ai_dst_addr. The canonical name, if the resolver
-// gives one, stands in the first entry. Returns 0, a positive errno or a
-// negative EAI_* code; on failure *info is not written. Does not throw.
+// wildcards; else they are ai_dst_addr. There are no canonical names. Returns
+// 0, a positive errno or a negative EAI_* code; on failure *info is not
+// written. Does not throw.
 int LookUpAddrInfo(const char* node, const char* service, bool passive,
                    rdma_addrinfo** info);
 void FreeAddrInfo(rdma_addrinfo* info);  // nullptr: does nothing

@@ -114,7 +114,7 @@ TEST(AddrInfoTest, AnActiveLookUpGivesADestination) {
   EXPECT_EQ(info->ai_src_len, 0u);
   EXPECT_EQ(info->ai_dst_len, sizeof(sockaddr_in));
   EXPECT_EQ(ToText(*info->ai_dst_addr), "127.0.0.1:7204");
-  EXPECT_STREQ(info->ai_dst_canonname, "127.0.0.1");
+  EXPECT_EQ(info->ai_dst_canonname, nullptr);
   EXPECT_EQ(info->ai_src_canonname, nullptr);
   EXPECT_EQ(info->ai_next, nullptr);
 }
@@ -127,7 +127,6 @@ TEST(AddrInfoTest, APassiveLookUpGivesASource) {
   EXPECT_EQ(info->ai_dst_addr, nullptr);
   EXPECT_EQ(info->ai_src_len, sizeof(sockaddr_in6));
   EXPECT_EQ(ToText(*info->ai_src_addr), "[::1]:0");
-  EXPECT_STREQ(info->ai_src_canonname, "::1");
 }
 
 TEST(AddrInfoTest, WithoutANodeThePassiveSideIsTheWildcards) {
@@ -136,7 +135,6 @@ TEST(AddrInfoTest, WithoutANodeThePassiveSideIsTheWildcards) {
        entry = entry->ai_next) {
     EXPECT_TRUE(IsWildcard(*entry->ai_src_addr));
     EXPECT_EQ(PortOf(*entry->ai_src_addr), 7204);
-    EXPECT_EQ(entry->ai_src_canonname, nullptr);
   }
 }
 
