@@ -21,9 +21,7 @@
 // destruction of an object that is still in use.
 //
 // Waiting. The core has no clock, timer, thread or random number of its own:
-// all waiting happens in here, in the calls marked [blocks]. The emulator in
-// stepped mode runs its world forward inside such a call until the call can
-// return; if the world has nothing left to do, the call fails with EDEADLK.
+// all waiting happens in here, in the calls marked [blocks].
 //
 // Failing. A call that reports failure has had no effect, the destroying calls
 // included: the object is alive and destroying it again may succeed.
@@ -172,7 +170,7 @@ class Transport {
 
   // --- Addresses -------------------------------------------------------------
   // Returns 0, a positive errno or a negative EAI_* code. `service` may be
-  // nullptr. -> ai_src_canonname, ai_dst_canonname (for log messages).
+  // nullptr.
   virtual int GetAddrInfo(const char* node, const char* service, bool passive,
                           rdma_addrinfo** info) = 0;
   virtual void FreeAddrInfo(rdma_addrinfo* info) = 0;
