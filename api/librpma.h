@@ -187,7 +187,8 @@ extern "C" {
  * 9. Without RDMA hardware
  *
  * With RPMA_TRANSPORT=emulator in the environment, all of this runs on a device
- * in software; see librpma_emu.h.
+ * in software; see librpma_emu.h. Without it, or with RPMA_TRANSPORT=verbs, it
+ * takes a real device.
  */
 
 /* A protection domain on a device. Ended by rpma_peer_delete(). */
@@ -373,7 +374,8 @@ enum rpma_util_ibv_context_type {
  *   RPMA_E_NOMEM     out of memory
  *   RPMA_E_PROVIDER  rdma_getaddrinfo (unknown name), rdma_create_id,
  *                    rdma_bind_addr (LOCAL) or rdma_resolve_addr (REMOTE)
- *                    failed; no device owns the address, as with 0.0.0.0
+ *                    failed; no device owns the address, as with 0.0.0.0; this
+ *                    build lacks the transport asked for (see 9)
  */
 int rpma_utils_get_ibv_context(const char *addr,
                                enum rpma_util_ibv_context_type type,
@@ -384,7 +386,8 @@ int rpma_utils_get_ibv_context(const char *addr,
  * on demand, and read and write it over a connection; to 0 otherwise.
  *
  *   RPMA_E_INVAL     ibv_ctx or is_odp_capable is NULL
- *   RPMA_E_PROVIDER  ibv_query_device_ex failed
+ *   RPMA_E_PROVIDER  ibv_query_device_ex failed; ibv_ctx is of no transport of
+ *                    this build
  */
 int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx,
                                           int *is_odp_capable);
@@ -399,7 +402,7 @@ int rpma_utils_ibv_context_is_odp_capable(struct ibv_context *ibv_ctx,
  *   RPMA_E_INVAL     ibv_ctx or peer_ptr is NULL
  *   RPMA_E_NOMEM     out of memory; ibv_alloc_pd failed with ENOMEM
  *   RPMA_E_PROVIDER  ibv_query_device_ex failed; ibv_alloc_pd failed with
- *                    another errno
+ *                    another errno; ibv_ctx is of no transport of this build
  *   RPMA_E_UNKNOWN   ibv_alloc_pd failed without setting errno
  */
 int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr);
@@ -565,8 +568,9 @@ int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr,
  * advised.
  *
  *   RPMA_E_INVAL     mr is NULL; the range leaves the region; ibv_advise_mr
- *                    refused (EINVAL, EFAULT, EPERM): unknown flags, a region
- *                    that is pinned, or advice that its usage does not allow
+ *                    refused (EINVAL, EFAULT, EPERM, EACCES): unknown flags, a
+ *                    region that is pinned, or advice that its usage does not
+ *                    allow
  *   RPMA_E_NOSUPP    the device does not take this advice, or none (EOPNOTSUPP)
  *   RPMA_E_PROVIDER  ibv_advise_mr failed otherwise
  */
@@ -854,7 +858,8 @@ int rpma_ep_get_fd(const struct rpma_ep *ep, int *fd);
  *   RPMA_E_PROVIDER  rdma_get_cm_event, rdma_ack_cm_event,
  *                    rdma_create_event_channel, rdma_migrate_id,
  *                    ibv_create_comp_channel, ibv_create_cq, ibv_req_notify_cq
- *                    or rdma_create_qp_ex failed
+ *                    or rdma_create_qp_ex failed; the request arrived on
+ *                    another device than the peer's
  */
 int rpma_ep_next_conn_req(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
                           struct rpma_conn_req **req_ptr);
@@ -991,7 +996,6 @@ const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
  * Waits for the next event of a connection.
  *
  *   RPMA_E_INVAL     conn or event is NULL
- *   RPMA_E_NOMEM     out of memory
  *   RPMA_E_NO_EVENT  no event waits (O_NONBLOCK), or a signal came
  *   RPMA_E_PROVIDER  rdma_get_cm_event or rdma_ack_cm_event failed
  *   RPMA_E_UNKNOWN   an event came that no connection should get; it is dropped

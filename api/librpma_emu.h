@@ -51,7 +51,8 @@ extern "C" {
  *   max_qp, max_qp_wr, max_sge, max_sge_rd, max_inline_data, max_cq, max_cqe,
  *   max_mr, max_mr_size, max_pd, max_srq, max_srq_wr, max_qp_rd_atom,
  *   max_qp_init_rd_atom, max_msg_sz
- *                            limits, as in struct ibv_device_attr
+ *                            limits, named as in ibv_device_attr, ibv_qp_cap
+ *                            and ibv_port_attr
  *   cq_overrun=error|drop    a completion queue that overruns fails, with its
  *                            queue pairs, or loses completions silently
  *   cq_rounding=exact|pow2   whether completion queues get larger than asked
@@ -69,8 +70,8 @@ extern "C" {
  * failure, out-parameters untouched on failure. Every function may be called
  * from any thread; a fabric must not be deleted or reset while another thread
  * uses it. Where a fabric is taken, NULL means the default fabric; calls that
- * take one and find the default fabric missing create it, which may fail with
- * RPMA_E_NOMEM, or with RPMA_E_INVAL when RPMA_EMU is wrong.
+ * take one and find the default fabric missing create it, which may fail as
+ * rpma_emu_fabric_new() does, with RPMA_E_INVAL if RPMA_EMU is wrong.
  */
 
 /* A network of emulated devices. Ended by rpma_emu_fabric_delete(). */
