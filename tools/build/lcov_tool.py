@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What `bazel coverage` runs: per test, gcov data to lcov; at the end, one lcov file of all.
 
 Stands in for Bazel's Java tool of the same command line, which it would download.
