@@ -113,10 +113,10 @@ TEST_P(UsageTest, FlushedRegionMustBeRegisteredForTheType) {
       {RPMA_FLUSH_TYPE_VISIBILITY, RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY},
       {RPMA_FLUSH_TYPE_PERSISTENT, RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT},
   };
-  for (const auto& [type, usage] : kTypes) {
-    ForEachServerUsage(usage, [&](const Pair& pair, bool allowed) {
+  for (const auto& each : kTypes) {
+    ForEachServerUsage(each.usage, [&](const Pair& pair, bool allowed) {
       ApplyPeerCfg(pair.client, kDirectWrite);
-      EXPECT_THAT(pair.client.Flush(1, 0, 8, type),
+      EXPECT_THAT(pair.client.Flush(1, 0, 8, each.type),
                   RcIs(allowed ? 0 : RPMA_E_NOSUPP));
     });
   }
