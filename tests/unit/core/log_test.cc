@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -37,6 +38,12 @@ Call last;
   std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
   last = {last.count + 1, level, file, line, function, format, text};
+}
+
+// For several threads.
+std::atomic<int> heard;
+void Hear(rpma_log_level, const char*, int, const char*, const char*, ...) {
+  ++heard;
 }
 
 class LogTest : public ::testing::Test {
@@ -103,16 +110,24 @@ TEST_F(LogTest, ReasonsAreWords) {
   EXPECT_STREQ(log::Reason(Errno{99999}), "unknown errno");
 }
 
-TEST_F(LogTest, ThresholdsChangeWhileOthersLog) {
-  log::SetFunction(nullptr);
+TEST_F(LogTest, ThresholdsAndTheFunctionChangeWhileOthersLog) {
+  constexpr int kRounds = 1000;
+  heard = 0;
+  log::SetFunction(&Hear);
   std::thread changer([] {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < kRounds; ++i) {
       log::SetThreshold(RPMA_LOG_THRESHOLD, static_cast<rpma_log_level>(i % 6));
-      log::SetFunction(nullptr);
+      log::SetFunction(i % 2 == 0 ? nullptr : &Hear);
     }
   });
-  for (int i = 0; i < 1000; ++i) RPMA_LOG(ERROR, "%d", i);
+  for (int i = 0; i < kRounds; ++i) RPMA_LOG(ERROR, "%d", i);
   changer.join();
+  const int meanwhile = heard;
+  EXPECT_LE(meanwhile, kRounds);
+
+  log::SetThreshold(RPMA_LOG_THRESHOLD, RPMA_LOG_LEVEL_ERROR);
+  RPMA_LOG(ERROR, "after the changes");
+  EXPECT_EQ(heard, meanwhile + 1);
 }
 
 }  // namespace

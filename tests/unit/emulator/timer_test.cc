@@ -10,7 +10,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -24,6 +27,12 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience(10);
+
+// Of this process.
+std::ptrdiff_t Threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
 
 TEST(TimerTest, ExpiresOnceAfterItsDelay) {
   TimerQueue queue;
@@ -149,10 +158,15 @@ TEST(TimerTest, ATimerMayBeDestroyedWhileItsCallbackRuns) {
   EXPECT_EQ(result.get_future().get(), 42);
 }
 
-TEST(TimerTest, AnUnusedQueueEndsWithoutAThread) {
+TEST(TimerTest, OnlyAQueueWithAnArmedTimerHasAThread) {
+  const auto before = Threads();
   TimerQueue queue;
   Timer timer(queue, [] {});
   timer.Cancel();
+  EXPECT_EQ(Threads(), before);
+
+  ASSERT_TRUE(timer.Arm(hours(1)));
+  EXPECT_GT(Threads(), before);
 }
 
 TEST(TimerTest, TheQueuesThreadBlocksSignals) {
