@@ -153,23 +153,5 @@ TEST_F(BoundaryTest, RequestsWithoutDataNeedBothOrNoRegions) {
   EXPECT_EQ(rpma_conn_delete(&conn), 0);
 }
 
-TEST_F(BoundaryTest, ErrorsHaveTexts) {
-  EXPECT_STREQ(rpma_err_2str(0), "Success");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_UNKNOWN), "Unknown error");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_NOSUPP), "Not supported");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_PROVIDER), "Provider error occurred");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_NOMEM), "Out of memory");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_INVAL), "Invalid argument");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_NO_COMPLETION),
-               "No next completion available");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_NO_EVENT), "No next event available");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_AGAIN), "Temporary error, try again");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_SHARED_CHANNEL),
-               "Completion channel is shared");
-  EXPECT_STREQ(rpma_err_2str(RPMA_E_NOT_SHARED_CHNL),
-               "Completion channel is not shared");
-  EXPECT_STREQ(rpma_err_2str(1), "Unknown error");
-}
-
 }  // namespace
 }  // namespace rpma
