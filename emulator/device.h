@@ -53,7 +53,8 @@ struct ObjectCensus {
 class Device {
  public:
   // GUIDs and QP numbers are made from `index`, which is unique in the fabric
-  // and below 256. Throws std::bad_alloc, std::system_error (async fd).
+  // and below 256. Throws std::bad_alloc, std::system_error (async fd, guard
+  // page).
   Device(std::string name, const Profile& profile, uint32_t index,
          DeviceEnvironment& environment);
   Device(const Device&) = delete;
