@@ -2,6 +2,8 @@
 
 #include "core/log.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -42,7 +44,12 @@ void Write(rpma_log_level level, const char* file, int line,
   const int length = std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
   if (length < 0) return;  // an encoding error: there is no text to show
+  // Sinks write to files, which are cancellation points, and callers are in the
+  // middle of their work.
+  int cancelling = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
   sink(level, file, line, function, "%s\n", text);
+  pthread_setcancelstate(cancelling, nullptr);
 }
 
 const char* Reason(Errno error) {

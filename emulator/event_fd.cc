@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,8 +13,25 @@
 #include <cstdint>
 
 namespace rpma::emu {
+namespace {
+
+// While one lives, the thread cannot be cancelled: read(2), write(2) and
+// close(2) are cancellation points, and the owner is in the middle of a change.
+class NoCancellation {
+ public:
+  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+}  // namespace
 
 EventFd::~EventFd() {
+  const NoCancellation none;
   if (fd_ >= 0) close(fd_);
 }
 
@@ -22,9 +40,13 @@ int EventFd::Open() {
   return fd_ >= 0 ? 0 : errno;
 }
 
-void EventFd::Signal() { eventfd_write(fd_, 1); }
+void EventFd::Signal() {
+  const NoCancellation none;
+  eventfd_write(fd_, 1);
+}
 
 void EventFd::Clear() {
+  const NoCancellation none;
   eventfd_t count;
   eventfd_read(fd_, &count);
 }

@@ -9,6 +9,7 @@ namespace rpma::emu {
 
 // An eventfd that is non-zero exactly while its owner's queue is not empty. The
 // owner's lock is held around Signal() and Clear(); the queue is the truth.
+// Only Wait() is a cancellation point.
 class EventFd {
  public:
   EventFd() = default;

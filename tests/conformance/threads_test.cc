@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What several threads may do at once with endpoints and connections.
 
+#include <pthread.h>
+
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -132,6 +135,41 @@ TEST_P(ThreadsTest, OnePeerAndOneConfigurationServeManyThreads) {
   std::thread first(prepare), second(prepare);
   first.join();
   second.join();
+}
+
+// Runs `body` in a thread that would end at its first cancellation point; says
+// whether it came to the end of `body`.
+bool RunCancelled(const std::function<void()>& body) {
+  bool finished = false;
+  std::thread cancelled([&] {
+    pthread_cancel(pthread_self());
+    body();
+    finished = true;
+  });
+  cancelled.join();
+  return finished;
+}
+
+TEST_P(ThreadsTest, ACancelledThreadFinishesWhatDoesNotBlock) {
+  Pair pair = ConnectedPair();
+  const End& client = pair.client;
+  const End& server = pair.server;
+  EXPECT_TRUE(RunCancelled([&] {
+    EXPECT_THAT(server.Recv(1, 0, 8), IsOk());
+    EXPECT_THAT(client.Send(2, 0, 8), IsOk());
+  }));
+  EXPECT_TRUE(
+      RunCancelled([&] { EXPECT_THAT(rpma_cq_wait(client.cq), IsOk()); }));
+  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(server.cq), Received(1, 8, server.qp_num));
+  EXPECT_TRUE(RunCancelled(
+      [&] { EXPECT_THAT(rpma_conn_disconnect(client.conn), IsOk()); }));
+  EXPECT_TRUE(RunCancelled([&] {
+    rpma_conn_event event = RPMA_CONN_UNDEFINED;
+    EXPECT_THAT(rpma_conn_next_event(server.conn, &event), IsOk());
+    EXPECT_EQ(event, RPMA_CONN_CLOSED);
+  }));
+  EXPECT_TRUE(RunCancelled([&] { pair.server.conn.reset(); }));
 }
 
 }  // namespace

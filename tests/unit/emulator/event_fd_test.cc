@@ -107,5 +107,21 @@ TEST_F(EventFdTest, ASignalHandlerInterruptsTheWait) {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
+TEST_F(EventFdTest, ACancelledThreadFinishesWhatDoesNotBlock) {
+  bool finished = false;
+  std::thread cancelled([&] {
+    pthread_cancel(pthread_self());  // takes effect at a cancellation point
+    event_fd_.Signal();
+    event_fd_.Clear();
+    {
+      EventFd another;
+      EXPECT_EQ(another.Open(), 0);
+    }
+    finished = true;
+  });
+  cancelled.join();
+  EXPECT_TRUE(finished);
+}
+
 }  // namespace
 }  // namespace rpma::emu
