@@ -251,11 +251,13 @@ void QueuePair::Impl::Complete(Request& request, ibv_wc_status status,
   } else {
     sq.AdvanceExecuted();
   }
-  // Completions keep the posting order: a late READ holds back later ones.
+  // Completions keep the posting order: a late READ holds back later ones. If
+  // it fails they are flushed, whatever they have done at the responder.
   while (sq.completed() != sq.executed() && sq[sq.completed()].done) {
     const Request& oldest = sq[sq.completed()];
     sq.AdvanceCompleted();
     PushSendCompletion(oldest, sq.completed(), cause, after);
+    if (oldest.status != IBV_WC_SUCCESS) return;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tests/conformance/fixture.h"
 
@@ -60,6 +61,20 @@ TEST_P(LateReadTest, CompletionsKeepTheOrderOfPosting) {
   EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(Poll(client.cq), ReadCompleted(3, 16, client.qp_num));
   EXPECT_THAT(Poll(client.cq), Completed(4, IBV_WC_SEND, client.qp_num));
+}
+
+TEST_P(LateReadTest, NothingSucceedsAfterAFailedRead) {
+  Pair pair = ConnectedPair();
+  End& client = pair.client;
+  RemoteMr deregistered = Region(server_peer(), 64).Remote();
+  std::swap(client.remote, deregistered);
+  ASSERT_THAT(client.Read(1, 0, 0, 8), IsOk());
+  std::swap(client.remote, deregistered);
+  ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
+  EXPECT_THAT(Poll(client.cq),
+              EndedWith(1, provider().RefusedRead(IBV_WC_REM_ACCESS_ERR),
+                        client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Flushed(2, client.qp_num));
 }
 
 TEST_P(LateReadTest, WritesTakeEffectInOrder) {
