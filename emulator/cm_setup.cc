@@ -207,15 +207,16 @@ int ConnectionManager::Accept(rdma_cm_id* handle,
   }
   int error = MakeReady(*qp, remote, attributes);
   if (error == 0 && iwarp) error = MakeReady(*remote, qp, remote_attributes);
-  // Of iWARP, whose connections end with their queue pairs: one may have failed
-  // before there was a connection that QueuePairFailed() could end.
-  const bool failed =
-      iwarp && (qp->State() == IBV_QPS_ERR || remote->State() == IBV_QPS_ERR);
   {
     std::unique_lock lock(impl_->mutex);
     if (error == 0 && id->state == CmState::kRequestReceived) {
       iwarp ? impl_->Establish(*id, param) : impl_->SendResponse(*id, param);
-      if (failed) impl_->Terminate(lock, id);
+      // Connections of iWARP end with their queue pairs, and one may have
+      // failed before there was a connection that QueuePairFailed() could end.
+      if (iwarp &&
+          (qp->State() == IBV_QPS_ERR || remote->State() == IBV_QPS_ERR)) {
+        impl_->Terminate(lock, id);
+      }
       return 0;
     }
   }
