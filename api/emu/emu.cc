@@ -149,15 +149,21 @@ class Fabrics final : public EmulatorSource {
       *out = fabric;
       return Rc::kOk;
     }
+    {
+      const std::lock_guard lock(mutex_);
+      *out = default_;
+    }
+    if (*out != nullptr) return Rc::kOk;
+    // Without the lock, as a failure is logged, and the program's log function
+    // may call librpma.
+    std::unique_ptr<rpma_emu_fabric> made;
+    const Rc rc = MakeFabric(secure_getenv("RPMA_EMU"),
+                             "creating the default fabric (RPMA_EMU)", &made);
+    if (rc != Rc::kOk) return rc;
     const std::lock_guard lock(mutex_);
-    if (default_ == nullptr) {
-      std::unique_ptr<rpma_emu_fabric> made;
-      fabrics_.reserve(fabrics_.size() + 1);
-      const Rc rc = MakeFabric(secure_getenv("RPMA_EMU"),
-                               "creating the default fabric (RPMA_EMU)", &made);
-      if (rc != Rc::kOk) return rc;
-      default_ = made.get();
+    if (default_ == nullptr) {  // else another thread was faster
       fabrics_.push_back(std::move(made));
+      default_ = fabrics_.back().get();
     }
     *out = default_;
     return Rc::kOk;

@@ -10,6 +10,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -229,6 +230,31 @@ TEST_F(EmuTest, NullIsTheDefaultFabric) {
   EXPECT_EQ(rpma_emu_device_add(nullptr, "added", nullptr), RPMA_E_INVAL);
   EXPECT_EQ(rpma_emu_fabric_reset(nullptr, nullptr), 0);
   EXPECT_EQ(rpma_emu_device_add(nullptr, "added", nullptr), 0);
+}
+
+rpma_emu_fabric* selected_when_logging = nullptr;
+
+void SelectAFabric(enum rpma_log_level, const char*, int, const char*,
+                   const char* format, ...) {
+  std::fputs(format, stderr);
+  if (rpma_emu_fabric_select(selected_when_logging) == 0) {
+    std::fputs("selected", stderr);
+  }
+}
+
+using EmuDeathTest = EmuTest;
+
+// In a process of its own, whose default fabric does not exist yet.
+TEST_F(EmuDeathTest, TheLogFunctionMayUseFabricsWhenTheEnvironmentIsWrong) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_wrong_environment = [this] {
+    selected_when_logging = fabric_;
+    rpma_log_set_function(SelectAFabric);
+    setenv("RPMA_EMU", "profile=token_ring", 1);
+    rpma_emu_census census;
+    std::exit(rpma_emu_get_census(nullptr, &census) == RPMA_E_INVAL ? 0 : 1);
+  };
+  EXPECT_EXIT(use_wrong_environment(), testing::ExitedWithCode(0), "selected");
 }
 
 TEST_F(EmuTest, NoAsynchronousEventWaitsAtFirst) {
