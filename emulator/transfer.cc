@@ -52,6 +52,16 @@ class UnseenByTsan {
 constexpr size_t kLine = 64;
 constexpr size_t kMiddlePiece = 1 << 16;  // bytes
 
+inline void CopyMiddle(std::byte* to, const std::byte* from, size_t size) {
+  const auto target = reinterpret_cast<uintptr_t>(to);
+  const auto source = reinterpret_cast<uintptr_t>(from);
+  if (target < source + size && source < target + size) [[unlikely]] {
+    std::memmove(to, from, size);
+  } else {
+    std::memcpy(to, from, size);
+  }
+}
+
 template <typename Word>
 inline void StoreWord(std::byte* to, const std::byte* from, int order) {
   Word word;
@@ -105,7 +115,7 @@ void Transfer(void* to, const void* from, size_t size) {
   }
   while (size > kLine) {  // at least a byte is left for the release store
     const size_t piece = std::min((size - 1) / kLine * kLine, kMiddlePiece);
-    std::memcpy(target, source, piece);
+    CopyMiddle(target, source, piece);
     target += piece;
     source += piece;
     size -= piece;

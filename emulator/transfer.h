@@ -19,7 +19,8 @@ namespace rpma::emu {
 // Copies `size` bytes in ascending order. Every naturally aligned word of up to
 // 8 bytes at the destination is stored at once; the last one is stored with
 // release order, so a poller that acquires it sees all others. The ranges may
-// overlap only if `to` is not above `from`.
+// overlap, as both sides may be in one process; if `to` is above `from`, what
+// the overlap makes of the bytes at `to` is not specified.
 //
 // Invisible to ThreadSanitizer: a program may poll the destination with plain
 // hardware semantics, as it does with a real device.

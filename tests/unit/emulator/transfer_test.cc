@@ -44,6 +44,24 @@ TEST(TransferTest, CopiesLongRanges) {
   EXPECT_EQ(target[size + 5], 0);
 }
 
+TEST(TransferTest, RangesMayOverlap) {
+  constexpr size_t kSize = 100'000;
+  constexpr size_t kDistance = 1000;
+  std::vector<unsigned char> source(kSize + 2 * kDistance, 0);
+  for (size_t i = 0; i < source.size(); ++i) {
+    source[i] = static_cast<unsigned char>(i * 31 % 251);
+  }
+  std::vector<unsigned char> memory = source;
+  unsigned char* const middle = memory.data() + kDistance;
+  Transfer(middle - kDistance, middle, kSize);
+  EXPECT_EQ(std::memcmp(memory.data(), source.data() + kDistance, kSize), 0);
+
+  memory = source;
+  Transfer(middle + kDistance, middle, kSize);
+  EXPECT_EQ(std::memcmp(memory.data(), source.data(), 2 * kDistance), 0)
+      << "bytes before the destination changed";
+}
+
 TEST(TransferTest, PiecesNeedNotFallTogether) {
   char source[] = "abcdefghij";
   char target[12] = {};
