@@ -72,6 +72,10 @@ extern "C" {
  * uses it. Where a fabric is taken, NULL means the default fabric; calls that
  * take one and find the default fabric missing create it, which may fail as
  * rpma_emu_fabric_new() does, with RPMA_E_INVAL if RPMA_EMU is wrong.
+ *
+ * A child of fork(2) must not use a fabric of its parent, nor anything on it:
+ * both would take each other's events from the descriptors they share, and the
+ * child has no timers. It may create fabrics of its own.
  */
 
 /* A network of emulated devices. Ended by rpma_emu_fabric_delete(). */
