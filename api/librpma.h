@@ -157,9 +157,9 @@ extern "C" {
  * library believes what it is told. The region must have been registered with
  * the usage of the flush type, too.
  *
- * Where device and peer configuration allow it, a flush is the native request
- * of the IBTA (annex A19); otherwise it is a read, which forces earlier writes
- * out of the device.
+ * Where device and peer configuration allow it, a flush of less than 4 GiB is
+ * the native request of the IBTA (annex A19); otherwise it is a read, which
+ * forces earlier writes out of the device.
  *
  *
  * 7. Wire formats

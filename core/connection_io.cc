@@ -128,12 +128,13 @@ Rc Connection::AtomicWrite(const MrRemote& dst, size_t dst_offset,
   }
   if (native_atomic_write_) {
     // A flush that reads may take effect after later requests, unless they
-    // wait for it.
+    // wait for it; which flushes of this connection read changes with the
+    // configuration applied and the length.
     return PostNativeAtomicWrite({.wr_id = WrId(op_context),
                                   .remote_addr = address,
                                   .source = src,
                                   .rkey = dst.rkey(),
-                                  .fence = !flusher_.native(),
+                                  .fence = true,
                                   .signaled = WantsCompletion(flags)});
   }
   SendRequest request(IBV_WR_RDMA_WRITE, flags, op_context);
@@ -184,8 +185,9 @@ Rc Connection::Flush(const MrRemote& dst, size_t dst_offset, size_t length,
   if (rc != Rc::kOk) return rc;
 
   const size_t rest = dst.size() - dst_offset;
-  if (length > rest) [[unlikely]]
+  if (length > rest) [[unlikely]] {
     WarnOfCut(dst, dst_offset, length);
+  }
   // Something must be touched, also by a flush of nothing at the very end.
   const size_t first = std::min(dst_offset, dst.size() - 1);
   const size_t flushed = std::max<size_t>(std::min(length, rest), 1);
@@ -197,8 +199,9 @@ Rc Connection::Flush(const MrRemote& dst, size_t dst_offset, size_t length,
                                          : FlushKind::kVisibility,
       flags, op_context);
   if (error != Errno::kOk) [[unlikely]] {
-    return PostFailure(flusher_.native() ? "ibv_wr_flush" : "ibv_post_send",
-                       "flush", flushed, peer_.caps(), error);
+    return PostFailure(
+        flusher_.IsNative(flushed) ? "ibv_wr_flush" : "ibv_post_send", "flush",
+        flushed, peer_.caps(), error);
   }
   return Rc::kOk;
 }

@@ -16,9 +16,6 @@ namespace {
 // Reading so much is enough to flush everything written before.
 constexpr uint32_t kReadSize = 8;
 
-// The longest range of one native FLUSH: the DMA length has 32 bits.
-constexpr uint64_t kMaxNativeFlush = UINT32_MAX;
-
 // The buffer has whole pages to itself: fork() in a process that uses RDMA
 // leaves registered pages out of the child (MADV_DONTFORK), which must not
 // take other objects of the heap with them.
@@ -43,24 +40,15 @@ Rc Flusher::Register(const Peer& peer, const QpCaps& qp_caps) {
   return Rc::kOk;
 }
 
-Errno Flusher::PostNative(Transport& transport, ibv_qp* qp, Range range,
+Errno Flusher::PostNative(Transport& transport, ibv_qp* qp, const Range& range,
                           FlushKind kind, int flags,
                           const void* op_context) const {
-  FlushWr wr = {.wr_id = WrId(op_context),
-                .remote_addr = range.address,
-                .length = std::min(range.length, kMaxNativeFlush),
-                .rkey = range.rkey,
-                .kind = kind,
-                .signaled = false};
-  while (wr.length < range.length) {
-    const Errno error = transport.PostFlush(qp, wr);
-    if (error != Errno::kOk) return error;
-    wr.remote_addr += wr.length;
-    range.length -= wr.length;
-    wr.length = std::min(range.length, kMaxNativeFlush);
-  }
-  wr.signaled = WantsCompletion(flags);
-  return transport.PostFlush(qp, wr);
+  return transport.PostFlush(qp, {.wr_id = WrId(op_context),
+                                  .remote_addr = range.address,
+                                  .length = range.length,
+                                  .rkey = range.rkey,
+                                  .kind = kind,
+                                  .signaled = WantsCompletion(flags)});
 }
 
 Errno Flusher::PostRead(Transport& transport, ibv_qp* qp, const Range& range,

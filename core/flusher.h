@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a connection flushes: with native FLUSH requests, or by reading back
+// How a connection flushes: with a native FLUSH request, or by reading back
 // (read-after-write: the read pushes the writes before it out of the peer's
-// I/O caches).
+// I/O caches). Always with one request, so that a flush is posted as a whole or
+// not at all.
 
 #ifndef RPMA_CORE_FLUSHER_H_
 #define RPMA_CORE_FLUSHER_H_
@@ -44,13 +45,18 @@ class Flusher {
   void SetGranted(bool granted) {
     native_.store(granted && can_native_, std::memory_order_relaxed);
   }
-  bool native() const { return native_.load(std::memory_order_relaxed); }
+  // Whether a flush of so many bytes is a native FLUSH, whose length has 32
+  // bits. A peer that grants it can be read from as well.
+  bool IsNative(uint64_t length) const {
+    return length <= UINT32_MAX && native_.load(std::memory_order_relaxed);
+  }
 
-  // Posts the flush. On failure nothing that completes has been posted.
+  // Posts the flush. On failure nothing has been posted.
   Errno Post(Transport& transport, ibv_qp* qp, const Range& range,
              FlushKind kind, int flags, const void* op_context) const {
-    return native() ? PostNative(transport, qp, range, kind, flags, op_context)
-                    : PostRead(transport, qp, range, flags, op_context);
+    return IsNative(range.length)
+               ? PostNative(transport, qp, range, kind, flags, op_context)
+               : PostRead(transport, qp, range, flags, op_context);
   }
 
  private:
@@ -58,7 +64,7 @@ class Flusher {
     void operator()(std::byte* buffer) const;
   };
 
-  Errno PostNative(Transport& transport, ibv_qp* qp, Range range,
+  Errno PostNative(Transport& transport, ibv_qp* qp, const Range& range,
                    FlushKind kind, int flags, const void* op_context) const;
   Errno PostRead(Transport& transport, ibv_qp* qp, const Range& range,
                  int flags, const void* op_context) const;

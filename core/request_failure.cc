@@ -11,9 +11,11 @@ namespace rpma {
 Rc RangeFailure(const char* operation, const char* side, size_t offset,
                 size_t length, size_t region_size) {
   RPMA_LOG(ERROR,
-           "%s of %zu bytes at offset %zu of a %s region of %zu bytes: a "
-           "request stays inside its region and below 4 GiB",
-           operation, length, offset, side, region_size);
+           "%s of %zu bytes at offset %zu of a %s region of %zu bytes: %s",
+           operation, length, offset, side, region_size,
+           offset <= region_size && length <= region_size - offset
+               ? "a request has less than 4 GiB"
+               : "a request stays inside its region");
   return Rc::kInval;
 }
 

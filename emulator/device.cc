@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <syslog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
