@@ -4,6 +4,7 @@
 #include "emulator/addr_info.h"
 
 #include <netdb.h>
+#include <strings.h>
 
 #include <cerrno>
 #include <memory>
@@ -55,6 +56,20 @@ List Convert(const addrinfo* from, bool passive) {
   return first;
 }
 
+// A host may know no names, as a minimal container does; this one means the
+// loopback addresses everywhere (RFC 6761, section 6.3), which is what
+// getaddrinfo(3) gives without a node.
+int Resolve(const char* node, const char* service, const addrinfo& hints,
+            addrinfo** found) {
+  const int error = getaddrinfo(node, service, &hints, found);
+  if (error != EAI_NONAME && error != EAI_AGAIN) return error;
+  if (node == nullptr || strcasecmp(node, "localhost") != 0) return error;
+  addrinfo loopback = hints;
+  loopback.ai_flags &= ~AI_PASSIVE;
+  return getaddrinfo(nullptr, service != nullptr ? service : "0", &loopback,
+                     found);
+}
+
 }  // namespace
 
 int LookUpAddrInfo(const char* node, const char* service, bool passive,
@@ -63,7 +78,7 @@ int LookUpAddrInfo(const char* node, const char* service, bool passive,
   hints.ai_socktype = SOCK_STREAM;
   if (passive) hints.ai_flags |= AI_PASSIVE;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(node, service, &hints, &found);
+  const int error = Resolve(node, service, hints, &found);
   if (error == EAI_SYSTEM) return errno;
   if (error != 0) return error;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found,
