@@ -164,6 +164,28 @@ Fabric::Census Fabric::TakeCensus() const {
   return census;
 }
 
+int Fabric::SetFaults(std::vector<Fault> faults, std::string* error) {
+  for (const Fault& fault : faults) {
+    if (fault.device.empty() || FindDevice(fault.device) != nullptr) continue;
+    *error = "there is no device \"" + fault.device + "\"";
+    return EINVAL;
+  }
+  faults_ = std::move(faults);
+  return 0;
+}
+
+void Fabric::ClearFaults() { faults_.clear(); }
+
+FaultCounts Fabric::fault_counts() const { return {}; }
+
+uint64_t Fabric::FaultFired(size_t /*index*/) const { return 0; }
+
+int Fabric::Inject(const Fault& action, std::string* error) {
+  if (FindDevice(action.device) != nullptr) return 0;
+  *error = "there is no device \"" + action.device + "\"";
+  return EINVAL;
+}
+
 void Fabric::SetLogSink(LogSink sink) { log_sink_ = sink; }
 
 Device* Fabric::DeviceOwning(const sockaddr& address) {

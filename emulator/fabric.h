@@ -21,6 +21,7 @@
 #include "emulator/addresses.h"
 #include "emulator/connection_manager.h"
 #include "emulator/device.h"
+#include "emulator/faults.h"
 #include "emulator/options.h"
 #include "emulator/timer.h"
 
@@ -73,6 +74,20 @@ class Fabric final : private DeviceEnvironment {
   };
   Census TakeCensus() const;
 
+  // Replaces the faults, and counts from 0. If several act on one message,
+  // event or completion, the first in the list does. An empty list: counts
+  // only. What faults did to devices before stays. EINVAL: no such device, or
+  // a fault that contradicts itself; ENOMEM. On failure nothing changes.
+  int SetFaults(std::vector<Fault> faults, std::string* error);
+  // No faults, as at first: nothing is counted, and counts are 0.
+  void ClearFaults();
+  FaultCounts fault_counts() const;
+  // How often the fault of this index acted; 0: there is none.
+  uint64_t FaultFired(size_t index) const;
+  // One of the actions on a device (kLink, kExit, kPowerOff, kRemove), at once.
+  // EINVAL: another action, no such device; ENOMEM.
+  int Inject(const Fault& action, std::string* error);
+
   // nullptr, as at first: nobody listens.
   void SetLogSink(LogSink sink);
 
@@ -102,6 +117,7 @@ class Fabric final : private DeviceEnvironment {
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_
   AddressTable addresses_;                        // guarded by mutex_
   std::unique_ptr<ConnectionManager> cm_;
+  std::vector<Fault> faults_;
 };
 
 }  // namespace rpma::emu
