@@ -14,14 +14,14 @@
 #include <optional>
 #include <string>
 
-#include "tests/conformance/census_guard.h"
-#include "tests/conformance/emulation.h"
-#include "tests/conformance/pair.h"
 #include "tests/conformance/provider.h"
-#include "tests/conformance/region.h"
+#include "tests/support/emulation.h"
 #include "tests/support/handle.h"
 #include "tests/support/log_guard.h"
 #include "tests/support/matchers.h"
+#include "tests/support/pair.h"
+#include "tests/support/region.h"
+#include "tests/support/world.h"
 
 namespace rpma::test {
 
@@ -43,41 +43,38 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
 
   const Provider& provider() const { return *GetParam(); }
   const char* address() const;
-  ibv_context* context() const { return context_; }
-  rpma_peer* client_peer() const { return client_peer_; }
-  rpma_peer* server_peer() const { return server_peer_; }
-  LogGuard& log() { return *log_; }
-  Emulation& emulation() { return *emulation_; }
+  ibv_context* context() const { return world_->context(); }
+  rpma_peer* client_peer() const { return world_->client_peer(); }
+  rpma_peer* server_peer() const { return world_->server_peer(); }
+  LogGuard& log() { return world_->log(); }
+  Emulation& emulation() { return world_->emulation(); }
 
-  // A port that this test did not use before.
-  std::string NewPort();
-
-  Endpoint Listen(const std::string& port);
+  // The verbs of the world.
+  std::string NewPort() { return world_->NewPort(); }
+  Endpoint Listen(const std::string& port) { return world_->Listen(port); }
   ConnReq NewRequest(const std::string& port,
-                     const rpma_conn_cfg* cfg = nullptr);
-  // The next incoming request, waiting for it.
-  ConnReq NextRequest(rpma_ep* endpoint, const rpma_conn_cfg* cfg = nullptr);
-
-  // Two ends after both fetched ESTABLISHED.
-  Pair ConnectedPair(const PairOptions& options = {});
-  // The same over an endpoint that may have other connections, too.
+                     const rpma_conn_cfg* cfg = nullptr) {
+    return world_->NewRequest(port, cfg);
+  }
+  ConnReq NextRequest(rpma_ep* endpoint, const rpma_conn_cfg* cfg = nullptr) {
+    return World::NextRequest(endpoint, cfg);
+  }
+  Pair ConnectedPair(const PairOptions& options = {}) {
+    return world_->ConnectedPair(options);
+  }
   Pair ConnectedPair(rpma_ep* endpoint, const std::string& port,
-                     const PairOptions& options = {});
+                     const PairOptions& options = {}) {
+    return world_->ConnectedPair(endpoint, port, options);
+  }
 
   // Why the last request of `end` failed, as the device says; "" if none did.
-  std::string Explanation(const End& end) const;
+  std::string Explanation(const End& end);
 
   // Lets both ends disconnect, the client first, and fetches all events.
   void Disconnect(const Pair& pair);
 
  private:
-  std::optional<LogGuard> log_;
-  std::optional<Emulation> emulation_;
-  std::optional<CensusGuard> census_;
-  ibv_context* context_ = nullptr;
-  Peer client_peer_;
-  Peer server_peer_;
-  int next_port_ = 7300;
+  std::optional<World> world_;
 };
 
 }  // namespace rpma::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The emulated world of one test: a fresh fabric, selected while it lives.
 
-#ifndef RPMA_TESTS_CONFORMANCE_EMULATION_H_
-#define RPMA_TESTS_CONFORMANCE_EMULATION_H_
+#ifndef RPMA_TESTS_SUPPORT_EMULATION_H_
+#define RPMA_TESTS_SUPPORT_EMULATION_H_
 
 #include <librpma_emu.h>
 
@@ -38,4 +38,4 @@ class Emulation {
 
 }  // namespace rpma::test
 
-#endif  // RPMA_TESTS_CONFORMANCE_EMULATION_H_
+#endif  // RPMA_TESTS_SUPPORT_EMULATION_H_

@@ -2,8 +2,8 @@
 // Nothing may be left of a test: counts what lives when the guard begins, and
 // fails the test if it is not the same when the guard ends.
 
-#ifndef RPMA_TESTS_CONFORMANCE_CENSUS_GUARD_H_
-#define RPMA_TESTS_CONFORMANCE_CENSUS_GUARD_H_
+#ifndef RPMA_TESTS_SUPPORT_CENSUS_GUARD_H_
+#define RPMA_TESTS_SUPPORT_CENSUS_GUARD_H_
 
 #include <librpma_emu.h>
 
@@ -31,4 +31,4 @@ class CensusGuard {
 
 }  // namespace rpma::test
 
-#endif  // RPMA_TESTS_CONFORMANCE_CENSUS_GUARD_H_
+#endif  // RPMA_TESTS_SUPPORT_CENSUS_GUARD_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/conformance/region.h"
+#include "tests/support/region.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registered memory for tests.
 
-#ifndef RPMA_TESTS_CONFORMANCE_REGION_H_
-#define RPMA_TESTS_CONFORMANCE_REGION_H_
+#ifndef RPMA_TESTS_SUPPORT_REGION_H_
+#define RPMA_TESTS_SUPPORT_REGION_H_
 
 #include <librpma.h>
 
@@ -54,4 +54,4 @@ class Region {
 
 }  // namespace rpma::test
 
-#endif  // RPMA_TESTS_CONFORMANCE_REGION_H_
+#endif  // RPMA_TESTS_SUPPORT_REGION_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/conformance/census_guard.h"
+#include "tests/support/census_guard.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/conformance/pair.h"
+#include "tests/support/pair.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two connected ends in one thread, and what can be waited for on them.
 
-#ifndef RPMA_TESTS_CONFORMANCE_PAIR_H_
-#define RPMA_TESTS_CONFORMANCE_PAIR_H_
+#ifndef RPMA_TESTS_SUPPORT_PAIR_H_
+#define RPMA_TESTS_SUPPORT_PAIR_H_
 
 #include <librpma.h>
 
@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
-#include "tests/conformance/region.h"
 #include "tests/support/handle.h"
+#include "tests/support/region.h"
 
 namespace rpma::test {
 
@@ -112,4 +112,4 @@ std::vector<uint8_t> PrivateData(const rpma_conn* conn);
 
 }  // namespace rpma::test
 
-#endif  // RPMA_TESTS_CONFORMANCE_PAIR_H_
+#endif  // RPMA_TESTS_SUPPORT_PAIR_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/conformance/emulation.h"
+#include "tests/support/emulation.h"
 
 #include "tests/support/matchers.h"
 
