@@ -64,14 +64,31 @@ extern "C" {
  *   write_with_imm = on|off  what the device can do
  *
  *
- * 3. Results and threads
+ * 3. Faults
+ *
+ * A plan of faults is a text of rules, each on a line of its own or separated
+ * by ";", which say what is to go wrong, and when:
+ *
+ *   fail ibv_reg_mr nth=3 errno=ENOMEM     the third registration fails
+ *   fail any from=100                      from the 100th provider call on, all
+ *                                          calls fail
+ *
+ * docs/fault-plans.md describes the language. rpma_emu_set_faults() sets the
+ * plan of a fabric. A program that knows nothing of the emulator runs under the
+ * plan in the file that the environment variable RPMA_EMU_FAULTS names: that of
+ * the default fabric, set when the fabric is created. When the program exits,
+ * one warning is logged for each of its rules that has not fired.
+ *
+ *
+ * 4. Results and threads
  *
  * As in librpma.h: 0 or a negative RPMA_E_* code, one log message for each
  * failure, out-parameters untouched on failure. Every function may be called
  * from any thread; a fabric must not be deleted or reset while another thread
  * uses it. Where a fabric is taken, NULL means the default fabric; calls that
  * take one and find the default fabric missing create it, which may fail as
- * rpma_emu_fabric_new() does, with RPMA_E_INVAL if RPMA_EMU is wrong.
+ * rpma_emu_fabric_new() does, with RPMA_E_INVAL if RPMA_EMU is wrong, or the
+ * plan that RPMA_EMU_FAULTS names is wrong or cannot be read.
  *
  * A child of fork(2) must not use a fabric of its parent, nor anything on it:
  * both would take each other's events from the descriptors they share, and the
@@ -104,7 +121,8 @@ int rpma_emu_fabric_delete(struct rpma_emu_fabric **fabric_ptr);
 
 /*
  * Makes the fabric as good as new, with the given options: devices, addresses
- * and routes that were added are gone, and every ibv_context of it is invalid.
+ * and routes that were added are gone, as is the plan of faults, and every
+ * ibv_context of it is invalid.
  *
  *   RPMA_E_INVAL     objects of librpma still live on the fabric (the log
  *                    counts them); the options are wrong. It is unchanged
@@ -197,6 +215,47 @@ int rpma_emu_explain(struct rpma_emu_fabric *fabric, uint32_t qp_num,
 int rpma_emu_get_async_event(struct rpma_emu_fabric *fabric,
                              struct ibv_context *context,
                              struct ibv_async_event *event);
+
+/*
+ * Replaces the plan of faults of the fabric; all counts start at 0. NULL: there
+ * is no plan any more, and nothing is counted. "" is a plan without rules: what
+ * happens is counted only. The text is not needed afterwards.
+ *
+ * Other threads may use the fabric meanwhile. What they do at that moment
+ * follows the old plan or the new one.
+ *
+ *   RPMA_E_INVAL     the plan is wrong; the log says in which line and column,
+ *                    and what is allowed. The old plan stays
+ *   RPMA_E_NOMEM     out of memory; the old plan stays
+ */
+int rpma_emu_set_faults(struct rpma_emu_fabric *fabric, const char *plan);
+
+/* What has happened on a fabric since its plan was set; see docs/fault-plans.md
+ * for what counts as one. */
+struct rpma_emu_fault_counts {
+  uint64_t calls;       /* provider calls that can fail */
+  uint64_t requests;    /* tries of work requests */
+  uint64_t messages;    /* transmissions of CM messages */
+  uint64_t events;      /* CM events */
+  uint64_t completions; /* of work requests and receives */
+  uint64_t fired;       /* faults, over all rules */
+};
+
+/*
+ * Counts what has happened since the plan was set; all 0 without a plan.
+ *
+ *   RPMA_E_INVAL     counts is NULL
+ */
+int rpma_emu_get_fault_counts(struct rpma_emu_fabric *fabric,
+                              struct rpma_emu_fault_counts *counts);
+
+/*
+ * Tells how often a rule has fired, by its number in the plan, from 0.
+ *
+ *   RPMA_E_INVAL     fired is NULL; the plan has no such rule, or there is none
+ */
+int rpma_emu_get_fired(struct rpma_emu_fabric *fabric, size_t rule,
+                       uint64_t *fired);
 
 #ifdef __cplusplus
 }

@@ -22,8 +22,8 @@
 namespace rpma {
 
 // Where the transports of emulated fabrics come from. The control side of the
-// emulator (api/emu/emu.cc), which owns the fabrics and one loopback transport
-// for each, implements it and plugs in with RegisterEmulator() from a static
+// emulator (api/emu/fabrics.cc), which owns the fabrics and one transport for
+// each, implements it and plugs in with RegisterEmulator() from a static
 // initialiser, so that neither the core nor the entry points name a backend:
 //
 //   const bool registered = (rpma::RegisterEmulator(&TheSource()), true);

@@ -1,77 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions of librpma_emu.h, and the fabrics they make.
+// The functions of librpma_emu.h on fabrics, devices and what lives on them.
 
 #include <librpma.h>
 #include <librpma_emu.h>
-#include <syslog.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "api/boundary.h"
-#include "api/process.h"
-#include "backends/loopback/loopback_transport.h"
+#include "api/emu/fabrics.h"
 #include "core/log.h"
 #include "core/rc.h"
 #include "emulator/fabric.h"
 
-// Its fabric and transport are replaced together, by a reset.
-struct rpma_emu_fabric {
-  explicit rpma_emu_fabric(std::unique_ptr<rpma::emu::Fabric> with)
-      : fabric(std::move(with)),
-        transport(
-            std::make_unique<rpma::loopback::LoopbackTransport>(*fabric)) {}
-
-  std::unique_ptr<rpma::emu::Fabric> fabric;
-  std::unique_ptr<rpma::loopback::LoopbackTransport> transport;
-};
-
 namespace rpma {
 namespace {
-
-void LogOfFabric(int level, const char* text) {
-  switch (level) {
-    case LOG_ERR:
-      RPMA_LOG(ERROR, "%s", text);
-      return;
-    case LOG_WARNING:
-      RPMA_LOG(WARNING, "%s", text);
-      return;
-    default:
-      RPMA_LOG(INFO, "%s", text);
-  }
-}
-
-// Turns what a call of the emulator gave into a result, and logs a failure.
-Rc Check(int error, const char* call, const std::string& why) {
-  if (error == 0) return Rc::kOk;
-  if (error == ENOMEM) throw std::bad_alloc();
-  RPMA_LOG(ERROR, "%s failed: %s", call, why.c_str());
-  const bool invalid = error == EINVAL || error == EEXIST || error == ENODEV;
-  return invalid ? Rc::kInval : Rc::kProvider;
-}
-
-Rc MakeFabric(const char* options, const char* call,
-              std::unique_ptr<rpma_emu_fabric>* out) {
-  std::unique_ptr<emu::Fabric> fabric;
-  std::string why;
-  const int error =
-      emu::Fabric::Create(options != nullptr ? options : "", &fabric, &why);
-  const Rc rc = Check(error, call, why);
-  if (rc != Rc::kOk) return rc;
-  fabric->SetLogSink(LogOfFabric);
-  *out = std::make_unique<rpma_emu_fabric>(std::move(fabric));
-  return Rc::kOk;
-}
 
 rpma_emu_census Count(const emu::Fabric& fabric) {
   const emu::Fabric::Census census = fabric.TakeCensus();
@@ -103,126 +48,27 @@ bool Idle(const emu::Fabric& fabric, const char* call) {
   return false;
 }
 
-// Every fabric of the process.
-class Fabrics final : public EmulatorSource {
- public:
-  // Lives until the process ends, so that destructors of static objects may
-  // still use librpma.
-  static Fabrics& Get() {
-    static Fabrics* const fabrics = new Fabrics;
-    return *fabrics;
-  }
-
-  rpma_emu_fabric* Add(std::unique_ptr<rpma_emu_fabric> fabric) {
-    const std::lock_guard lock(mutex_);
-    fabrics_.push_back(std::move(fabric));
-    return fabrics_.back().get();
-  }
-
-  void Remove(const rpma_emu_fabric* fabric) {
-    std::unique_ptr<rpma_emu_fabric> removed;  // ends without the lock
-    const std::lock_guard lock(mutex_);
-    if (selected_ == fabric) selected_ = nullptr;
-    if (default_ == fabric) default_ = nullptr;
-    const auto found =
-        std::find_if(fabrics_.begin(), fabrics_.end(),
-                     [&](const auto& each) { return each.get() == fabric; });
-    if (found == fabrics_.end()) return;
-    removed = std::move(*found);
-    fabrics_.erase(found);
-  }
-
-  void Replace(rpma_emu_fabric* fabric, rpma_emu_fabric& with) {
-    const std::lock_guard lock(mutex_);
-    std::swap(fabric->fabric, with.fabric);
-    std::swap(fabric->transport, with.transport);
-  }
-
-  void Select(rpma_emu_fabric* fabric) {
-    const std::lock_guard lock(mutex_);
-    selected_ = fabric;
-  }
-
-  // The fabric itself, or for nullptr the default one.
-  Rc OrDefault(rpma_emu_fabric* fabric, rpma_emu_fabric** out) {
-    if (fabric != nullptr) {
-      *out = fabric;
-      return Rc::kOk;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      *out = default_;
-    }
-    if (*out != nullptr) return Rc::kOk;
-    // Without the lock, as a failure is logged, and the program's log function
-    // may call librpma.
-    std::unique_ptr<rpma_emu_fabric> made;
-    const Rc rc = MakeFabric(secure_getenv("RPMA_EMU"),
-                             "creating the default fabric (RPMA_EMU)", &made);
-    if (rc != Rc::kOk) return rc;
-    const std::lock_guard lock(mutex_);
-    if (default_ == nullptr) {  // else another thread was faster
-      fabrics_.push_back(std::move(made));
-      default_ = fabrics_.back().get();
-    }
-    *out = default_;
-    return Rc::kOk;
-  }
-
-  Transport* Selected() override {
-    const std::lock_guard lock(mutex_);
-    return selected_ != nullptr ? selected_->transport.get() : nullptr;
-  }
-
-  Transport* Default() override {
-    rpma_emu_fabric* fabric = nullptr;
-    if (OrDefault(nullptr, &fabric) != Rc::kOk) return nullptr;
-    return fabric->transport.get();
-  }
-
-  Transport* Of(const ibv_context* context) override {
-    const std::lock_guard lock(mutex_);
-    for (const auto& each : fabrics_) {
-      if (each->fabric->FindDevice(context) != nullptr) {
-        return each->transport.get();
-      }
-    }
-    return nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<rpma_emu_fabric>> fabrics_;  // guarded by mutex_
-  rpma_emu_fabric* selected_ = nullptr;
-  rpma_emu_fabric* default_ = nullptr;
-};
-
-const bool registered = (RegisterEmulator(&Fabrics::Get()), true);
-
-// Runs `body`, a function from emu::Fabric& to Rc, on the fabric or the default
-// one, behind the exception barrier.
+// As OnNetwork(), for a body that needs the emulator only.
 template <typename Body>
 int OnFabric(rpma_emu_fabric* fabric, Body body) {
-  return Guarded([&] {
-    rpma_emu_fabric* found = nullptr;
-    const Rc rc = Fabrics::Get().OrDefault(fabric, &found);
-    return rc == Rc::kOk ? body(*found->fabric) : rc;
-  });
+  return OnNetwork(fabric,
+                   [&](Network& network) { return body(network.fabric()); });
 }
 
 }  // namespace
 }  // namespace rpma
 
 using rpma::Fabrics;
+using rpma::Network;
 using rpma::Rc;
 using rpma::emu::Fabric;
 
 int rpma_emu_fabric_new(const char* options, rpma_emu_fabric** fabric_ptr) {
   RPMA_REQUIRE(fabric_ptr != nullptr);
   return rpma::Guarded([&] {
-    std::unique_ptr<rpma_emu_fabric> fabric;
-    const Rc rc = rpma::MakeFabric(options, "rpma_emu_fabric_new()", &fabric);
-    if (rc == Rc::kOk) *fabric_ptr = Fabrics::Get().Add(std::move(fabric));
+    std::unique_ptr<Network> made;
+    const Rc rc = rpma::MakeNetwork(options, "rpma_emu_fabric_new()", &made);
+    if (rc == Rc::kOk) *fabric_ptr = Fabrics::Get().Add(std::move(made));
     return rc;
   });
 }
@@ -230,7 +76,8 @@ int rpma_emu_fabric_new(const char* options, rpma_emu_fabric** fabric_ptr) {
 int rpma_emu_fabric_delete(rpma_emu_fabric** fabric_ptr) {
   RPMA_REQUIRE(fabric_ptr != nullptr);
   if (*fabric_ptr == nullptr) return 0;
-  if (!rpma::Idle(*(*fabric_ptr)->fabric, "rpma_emu_fabric_delete()")) {
+  if (!rpma::Idle((*fabric_ptr)->network->fabric(),
+                  "rpma_emu_fabric_delete()")) {
     return RPMA_E_INVAL;
   }
   Fabrics::Get().Remove(*fabric_ptr);
@@ -244,10 +91,10 @@ int rpma_emu_fabric_reset(rpma_emu_fabric* fabric, const char* options) {
     rpma_emu_fabric* found = nullptr;
     Rc rc = Fabrics::Get().OrDefault(fabric, &found);
     if (rc != Rc::kOk) return rc;
-    if (!rpma::Idle(*found->fabric, kCall)) return Rc::kInval;
-    std::unique_ptr<rpma_emu_fabric> fresh;
-    rc = rpma::MakeFabric(options, kCall, &fresh);
-    if (rc == Rc::kOk) Fabrics::Get().Replace(found, *fresh);
+    if (!rpma::Idle(found->network->fabric(), kCall)) return Rc::kInval;
+    std::unique_ptr<Network> fresh;
+    rc = rpma::MakeNetwork(options, kCall, &fresh);
+    if (rc == Rc::kOk) Fabrics::Get().Replace(found, std::move(fresh));
     return rc;
   });
 }
