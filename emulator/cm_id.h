@@ -6,7 +6,6 @@
 
 #include <rdma/rdma_cma.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -81,7 +80,7 @@ class CmId final : public rdma_cm_id,
 
   // Of the wait of kConnectSent, kDisconnectSent or kTimeWait.
   std::optional<Timer> timer;
-  std::chrono::steady_clock::time_point deadline;
+  TimerQueue::TimePoint deadline;
 };
 
 inline CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }

@@ -50,7 +50,7 @@ std::shared_ptr<CmId> ConnectionManager::Impl::NewId(EventChannel* channel) {
                       const std::lock_guard lock(manager->mutex);
                       // An expiry that was under way when the timer was armed
                       // anew is none.
-                      if (std::chrono::steady_clock::now() < timed->deadline)
+                      if (manager->fabric.timers().Now() < timed->deadline)
                         return;
                       manager->Expire(*timed);
                     });

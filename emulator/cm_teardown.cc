@@ -117,7 +117,7 @@ std::chrono::nanoseconds ConnectionManager::Impl::CmTimeout(
 
 void ConnectionManager::Impl::StartTimer(CmId& id,
                                          std::chrono::nanoseconds delay) {
-  id.deadline = std::chrono::steady_clock::now() + delay;
+  id.deadline = fabric.timers().Now() + delay;
   if (!id.timer->Arm(delay)) Expire(id);
 }
 

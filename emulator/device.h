@@ -17,6 +17,7 @@
 #include "emulator/memory_region.h"
 #include "emulator/profile.h"
 #include "emulator/queue_pair.h"
+#include "emulator/scheduler.h"
 #include "emulator/shared_receive_queue.h"
 #include "emulator/timer.h"
 
@@ -30,9 +31,11 @@ class DeviceEnvironment {
   // A QP went to ERR by itself (not by ToError()). On iWARP this ends its
   // connection.
   virtual void QueuePairFailed(uint32_t qp_num) = 0;
-  // `level` as in syslog(3): LOG_ERR, LOG_WARNING, LOG_INFO.
+  // `level` as in syslog(3): LOG_CRIT, LOG_ERR, LOG_WARNING, LOG_INFO.
   virtual void Log(int level, const char* text) = 0;
   virtual TimerQueue& timers() = 0;
+  // Of a stepped world; nullptr: what can execute does so at once.
+  virtual Scheduler* scheduler() { return nullptr; }
   // A hardware time as this fabric lets it pass.
   virtual std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) = 0;
 };

@@ -5,30 +5,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 
+#include "emulator/no_cancellation.h"
+
 namespace rpma::emu {
-namespace {
-
-// While one lives, the thread cannot be cancelled: read(2), write(2) and
-// close(2) are cancellation points, and the owner is in the middle of a change.
-class NoCancellation {
- public:
-  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  NoCancellation(const NoCancellation&) = delete;
-  NoCancellation& operator=(const NoCancellation&) = delete;
-  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
-
- private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
-
-}  // namespace
 
 EventFd::~EventFd() {
   const NoCancellation none;

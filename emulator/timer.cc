@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Timers of a fabric: an ordered map of deadlines and the thread that serves
-// it.
+// Timers of a fabric: an ordered map of deadlines, and the thread or the
+// virtual clock that serves it.
 
 #include "emulator/timer.h"
 
@@ -8,7 +8,9 @@
 #include <signal.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -19,6 +21,8 @@ namespace rpma::emu {
 using Clock = std::chrono::steady_clock;
 
 struct TimerQueue::State {
+  explicit State(ClockKind clock) : is_virtual(clock == ClockKind::kVirtual) {}
+
   // What the map holds for an armed timer. The callback is shared with the
   // expiry that runs it, so the timer may be destroyed meanwhile.
   struct Expiry {
@@ -28,13 +32,18 @@ struct TimerQueue::State {
   using Deadlines = std::multimap<Clock::time_point, Expiry>;
 
   void Serve();
-  // REQUIRES: the lock is held, here and in Disarm().
+  // REQUIRES: the lock is held, here and below.
+  TimePoint Now() const { return is_virtual ? virtual_now : Clock::now(); }
+  bool IsServed() noexcept;  // by a thread, if it needs one
   bool StartThread() noexcept;
   void Disarm(Timer::Node& node);
 
-  std::mutex mutex;
+  const bool is_virtual;
+  mutable std::mutex mutex;
   std::condition_variable changed;  // an earlier deadline, or `stopping`
   Deadlines deadlines;              // guarded by mutex, as all below
+  size_t repeating = 0;             // of them
+  TimePoint virtual_now;
   // Until when the thread sleeps, so that it is woken for earlier deadlines
   // only; min() while it is awake or about to be.
   Clock::time_point sleeps_until = Clock::time_point::min();
@@ -45,7 +54,12 @@ struct TimerQueue::State {
 struct Timer::Node {
   TimerQueue::State::Deadlines::node_type idle;  // while it is not armed
   TimerQueue::State::Deadlines::iterator armed;  // while it is
+  Recurrence recurrence = Recurrence::kOnce;
 };
+
+bool TimerQueue::State::IsServed() noexcept {
+  return is_virtual || thread.joinable() || StartThread();
+}
 
 bool TimerQueue::State::StartThread() noexcept {
   // Signals of the process go to the program's own threads, whose blocking
@@ -64,7 +78,9 @@ bool TimerQueue::State::StartThread() noexcept {
 }
 
 void TimerQueue::State::Disarm(Timer::Node& node) {
-  if (node.idle.empty()) node.idle = deadlines.extract(node.armed);
+  if (!node.idle.empty()) return;
+  node.idle = deadlines.extract(node.armed);
+  if (node.recurrence == Recurrence::kRepeating) --repeating;
 }
 
 void TimerQueue::State::Serve() {
@@ -93,9 +109,41 @@ void TimerQueue::State::Serve() {
   }
 }
 
-TimerQueue::TimerQueue() : state_(std::make_unique<State>()) {}
+TimerQueue::TimerQueue(ClockKind clock)
+    : state_(std::make_unique<State>(clock)) {}
 
 TimerQueue::~TimerQueue() { Stop(); }
+
+TimerQueue::TimePoint TimerQueue::Now() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->Now();
+}
+
+TimerQueue::Expired TimerQueue::ExpireNext(Random& ties) {
+  std::unique_lock lock(state_->mutex);
+  auto next = state_->deadlines.begin();
+  if (state_->stopping || next == state_->deadlines.end()) {
+    return Expired::kNone;
+  }
+  state_->virtual_now = next->first;
+  // Equal deadlines stand in the order of arming.
+  const size_t equal = state_->deadlines.count(next->first);
+  if (equal > 1) {
+    std::advance(next, static_cast<std::ptrdiff_t>(ties.Below(equal)));
+  }
+  Timer::Node& timer = *next->second.timer;
+  const auto callback = next->second.callback;
+  const bool repeats = timer.recurrence == Recurrence::kRepeating;
+  state_->Disarm(timer);
+  lock.unlock();
+  (*callback)();
+  return repeats ? Expired::kRepeating : Expired::kOnce;
+}
+
+bool TimerQueue::OnlyRepeatingAreArmed() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->repeating == state_->deadlines.size();
+}
 
 void TimerQueue::Stop() {
   {
@@ -119,17 +167,19 @@ Timer::Timer(TimerQueue& queue, std::function<void()> on_expiry)
 
 Timer::~Timer() { Cancel(); }
 
-bool Timer::Arm(std::chrono::nanoseconds delay) noexcept {
+bool Timer::Arm(std::chrono::nanoseconds delay,
+                Recurrence recurrence) noexcept {
   TimerQueue::State& queue = *queue_.state_;
   bool wake = false;
   {
     const std::lock_guard lock(queue.mutex);
     queue.Disarm(*node_);
-    if (queue.stopping) return false;
-    if (!queue.thread.joinable() && !queue.StartThread()) return false;
-    const auto deadline = Clock::now() + delay;
+    if (queue.stopping || !queue.IsServed()) return false;
+    const auto deadline = queue.Now() + delay;
     node_->idle.key() = deadline;
     node_->armed = queue.deadlines.insert(std::move(node_->idle));
+    node_->recurrence = recurrence;
+    if (recurrence == Recurrence::kRepeating) ++queue.repeating;
     wake = deadline < queue.sleeps_until;
     if (wake) queue.sleeps_until = Clock::time_point::min();
   }
