@@ -77,8 +77,10 @@ struct Fault {
   rdma_cm_event_type as = RDMA_CM_EVENT_ADDR_RESOLVED;
   // The name of a device. For requests and CM messages that of their sender,
   // for kReceive and kRnr that of the receiver; empty: any.
-  std::string device;
+  std::string device = {};
   size_t rule = 0;  // its number in the plan, for explanations
+
+  friend bool operator==(const Fault&, const Fault&) = default;
 };
 
 // How many of each kind there were since the faults were set.

@@ -32,7 +32,13 @@ int FaultControl::Set(std::string_view plan, std::string* error) {
   if (!fault::ParsePlan(plan, &rules, error)) return EINVAL;
   std::vector<fault::CallFault> of_calls;
   for (const fault::Rule& rule : rules) {
-    of_calls.push_back(std::get<fault::CallFault>(rule));
+    const auto* const of_call = std::get_if<fault::CallFault>(&rule);
+    if (of_call == nullptr) {
+      *error = "\"" + fault::ToText(rule) +
+               "\": faults of the network cannot be set";
+      return EINVAL;
+    }
+    of_calls.push_back(*of_call);
   }
   const std::lock_guard lock(mutex_);
   calls_.SetPlan(of_calls);

@@ -1,99 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From the text of a plan to its rules.
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "backends/fault/plan.h"
 #include "backends/fault/plan_names.h"
+#include "backends/fault/plan_rules.h"
 #include "backends/fault/plan_words.h"
 
 namespace rpma::fault {
 namespace {
 
-bool ParseCall(RuleReader& reader, std::optional<Call>* call) {
-  const std::string allowed = "any, " + NamesOfCalls();
-  const Word* const word = reader.TakeObject(allowed);
-  if (word == nullptr) return false;
-  if (word->text == kAny) return true;
-  *call = FindCall(word->text);
-  if (!call->has_value()) {
-    return reader.Refuse(*word, "there is no call " + Quoted(word->text) +
-                                    "; allowed are " + allowed);
-  }
-  if (!CanFail(**call)) {
-    return reader.Refuse(*word, std::string(word->text) +
-                                    " cannot fail; allowed are " + allowed);
-  }
-  return true;
-}
+constexpr std::string_view kFail = "fail";
 
-bool ParseErrno(RuleReader& reader, CallFault* fault) {
-  const Word* const word = reader.Find("errno");
-  if (word == nullptr) return true;
-  const bool can_have_none =
-      fault->call.has_value() && CanHaveNoCause(*fault->call);
-  if (word->text == kNoCauseName && can_have_none) {
-    fault->error = Errno::kNoCause;
-    return true;
-  }
-  if (const std::optional<Errno> error = FindErrno(word->text)) {
-    fault->error = *error;
-    return true;
-  }
-  return reader.RefuseValue(
-      "errno", can_have_none ? "none and the names of <errno.h>, such as EIO"
-                             : "the names of <errno.h>, such as EIO");
-}
-
-bool ParseOutcome(RuleReader& reader, CallFault* fault) {
-  if (!reader.Read("outcome", kOutcomes, &fault->outcome)) return false;
-  const bool frees = fault->call.has_value() && Frees(*fault->call);
-  const bool polls = fault->call == Call::kPollCq;
-  if ((fault->outcome == Outcome::kFreed && !frees) ||
-      (fault->outcome == Outcome::kExcess && !polls)) {
-    return reader.Refuse(
-        *reader.Find("outcome"),
-        fault->outcome == Outcome::kFreed
-            ? "only a call that frees something can have the outcome freed"
-            : "only ibv_poll_cq can have the outcome excess");
-  }
-  const Word* const error = reader.Find("errno");
-  if (fault->outcome == Outcome::kExcess && error != nullptr) {
-    return reader.Refuse(*error,
-                         "errno contradicts outcome=excess, which "
-                         "reports no error");
-  }
-  return true;
-}
-
-bool ParseFail(RuleReader& reader, Rule* rule) {
-  constexpr std::string_view kParameters[] = {"nth", "from", "errno",
-                                              "outcome"};
-  CallFault fault;
-  if (!ParseCall(reader, &fault.call) || !reader.TakeParameters(kParameters) ||
-      !reader.ReadNumber(&fault.nth, &fault.and_later) ||
-      !ParseErrno(reader, &fault) || !ParseOutcome(reader, &fault)) {
-    return false;
-  }
-  *rule = fault;
-  return true;
-}
-
-using Parser = bool (*)(RuleReader& reader, Rule* rule);
-
-constexpr Named<Parser> kVerbs[] = {
-    {"fail", ParseFail},
+constexpr Named<emu::FaultAction> kDeviceVerbs[] = {
+    {"link", emu::FaultAction::kLink},
+    {"exit", emu::FaultAction::kExit},
+    {"power", emu::FaultAction::kPowerOff},
+    {"remove", emu::FaultAction::kRemove},
 };
 
-bool ParseRule(std::span<const Word> words, Rule* rule, std::string* error) {
-  RuleReader reader(words, error);
-  Parser parse = nullptr;
-  if (FindValue(kVerbs, reader.verb().text, &parse)) {
-    return parse(reader, rule);
-  }
+bool RefuseVerb(RuleReader& reader, const std::string& allowed) {
   return reader.Refuse(reader.verb(), "there is no rule " +
                                           Quoted(reader.verb().text) +
-                                          "; allowed are " + NamesIn(kVerbs));
+                                          "; allowed are " + allowed);
+}
+
+bool ParseRule(std::span<const Word> words, size_t index, Rule* rule,
+               std::string* error) {
+  RuleReader reader(words, error);
+  if (reader.verb().text == kFail) {
+    return ParseCallFault(reader, &rule->emplace<CallFault>());
+  }
+  emu::FaultAction action{};
+  if (!FindValue(kFaultVerbs, reader.verb().text, &action)) {
+    return RefuseVerb(reader, std::string(kFail) + ", " + NamesIn(kFaultVerbs));
+  }
+  auto& fault = rule->emplace<emu::Fault>();
+  fault.rule = index;
+  return ParseFault(reader, action, &fault);
 }
 
 }  // namespace
@@ -102,9 +49,32 @@ bool ParsePlan(std::string_view text, std::vector<Rule>* rules,
                std::string* error) {
   std::vector<Rule> parsed;
   for (const std::vector<Word>& words : SplitIntoRules(text)) {
-    if (!ParseRule(words, &parsed.emplace_back(), error)) return false;
+    const size_t index = parsed.size();
+    if (!ParseRule(words, index, &parsed.emplace_back(), error)) return false;
   }
   *rules = std::move(parsed);
+  return true;
+}
+
+bool ParseAction(std::string_view text, emu::Fault* action,
+                 std::string* error) {
+  const std::vector<std::vector<Word>> rules = SplitIntoRules(text);
+  if (rules.empty()) {
+    *error = "there is no action; allowed are " + NamesIn(kDeviceVerbs);
+    return false;
+  }
+  if (rules.size() > 1) {
+    RuleReader second(rules[1], error);
+    return second.Refuse(second.verb(), "allowed is one action");
+  }
+  RuleReader reader(rules.front(), error);
+  emu::FaultAction kind{};
+  if (!FindValue(kDeviceVerbs, reader.verb().text, &kind)) {
+    return RefuseVerb(reader, NamesIn(kDeviceVerbs));
+  }
+  emu::Fault parsed;
+  if (!ParseDeviceFault(reader, kind, /*at_once=*/true, &parsed)) return false;
+  *action = std::move(parsed);
   return true;
 }
 

@@ -34,6 +34,68 @@ std::string TextOf(const CallFault& fault) {
   return text;
 }
 
+std::string TextOf(std::chrono::nanoseconds time) {
+  for (const auto& [name, unit] : kTimeUnits) {
+    if (time % unit == time.zero()) {
+      return std::to_string(time / unit) + std::string(name);
+    }
+  }
+  return {};
+}
+
+std::string_view NameOf(emu::FaultSite site) {
+  for (const std::string_view name :
+       {FindName(kRequests, site), FindName(kReceives, site),
+        FindName(kMessages, site)}) {
+    if (!name.empty()) return name;
+  }
+  return {};
+}
+
+bool IsOfEvent(emu::FaultAction action) {
+  return action == emu::FaultAction::kShowEventAs ||
+         action == emu::FaultAction::kEventAhead ||
+         action == emu::FaultAction::kDelayEvent;
+}
+
+// "VERB" or "VERB OBJECT"
+std::string StartOf(const emu::Fault& fault) {
+  std::string text;
+  if (IsOfEvent(fault.action)) {
+    return text.append("event ").append(FindName(kEvents, fault.event));
+  }
+  text += FindName(kFaultVerbs, fault.action);
+  if (fault.site != emu::FaultSite::kNone) {
+    text.append(" ").append(NameOf(fault.site));
+  }
+  return text;
+}
+
+std::string TextOf(const emu::Fault& fault) {
+  using emu::FaultAction;
+  std::string text = StartOf(fault);
+  const bool of_device = fault.action >= FaultAction::kLink;
+  if (of_device) Add("device", fault.device, &text);
+  if (fault.action == FaultAction::kLink) {
+    Add("state", FindName(kLinkUp, fault.link_up), &text);
+  }
+  if (fault.action == FaultAction::kComplete) {
+    Add("status", FindName(kStatuses, fault.status), &text);
+  }
+  if (fault.action == FaultAction::kShowEventAs) {
+    Add("as", FindName(kEvents, fault.as), &text);
+  }
+  if (fault.action == FaultAction::kEventAhead) text += " ahead";
+  if (fault.response) Add("what", FindName(kResponse, true), &text);
+  if (fault.time != fault.time.zero()) {
+    const bool of_event = fault.action == FaultAction::kDelayEvent;
+    Add(of_event ? "delay" : "time", TextOf(fault.time), &text);
+  }
+  AddNumber(fault.nth, fault.from, &text);
+  if (!of_device && !fault.device.empty()) Add("device", fault.device, &text);
+  return text;
+}
+
 }  // namespace
 
 std::string ToText(const Rule& rule) {

@@ -12,6 +12,7 @@ namespace rpma::fault {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kFlag = "ahead";  // the parameter without a value
 constexpr std::string_view kEndOfWord = " \t\r\n;#";
 
 std::string Joined(std::span<const std::string_view> names) {
@@ -21,6 +22,15 @@ std::string Joined(std::span<const std::string_view> names) {
     joined += name;
   }
   return joined;
+}
+
+// Reads the number at the start of the text, and returns the rest. All is rest
+// if there is none, or one that is too large.
+std::string_view LeadingNumber(std::string_view text, uint64_t* number) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *number);
+  if (error != std::errc()) return text;
+  return text.substr(static_cast<size_t>(stop - text.data()));
 }
 
 bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
@@ -78,13 +88,11 @@ std::vector<std::vector<Word>> SplitIntoRules(std::string_view text) {
 }
 
 RuleReader::RuleReader(std::span<const Word> words, std::string* error)
-    : words_(words), error_(error) {}
-
-Word RuleReader::End() const {
-  const Word& last = words_.back();
-  return {
-      .text = {}, .line = last.line, .column = last.column + last.text.size()};
-}
+    : words_(words),
+      end_({.text = {},
+            .line = words.back().line,
+            .column = words.back().column + words.back().text.size()}),
+      error_(error) {}
 
 bool RuleReader::Refuse(const Word& at, const std::string& what) {
   *error_ = "line " + std::to_string(at.line) + ", column " +
@@ -99,11 +107,17 @@ bool RuleReader::RefuseValue(std::string_view name,
                            "; allowed are " + allowed);
 }
 
-const Word* RuleReader::TakeObject(const std::string& allowed) {
-  if (taken_ < words_.size()) return &words_[taken_++];
-  Refuse(End(), "something is missing after " + Quoted(verb().text) +
-                    "; allowed are " + allowed);
-  return nullptr;
+const Word& RuleReader::TakeObject() {
+  object_ = taken_ < words_.size() ? &words_[taken_++] : &end_;
+  return *object_;
+}
+
+bool RuleReader::RefuseObject(const std::string& allowed) {
+  const std::string what =
+      object_->text.empty()
+          ? Quoted(verb().text) + " needs an object"
+          : Quoted(object_->text) + " cannot follow " + Quoted(verb().text);
+  return Refuse(*object_, what + "; allowed are " + allowed);
 }
 
 bool RuleReader::TakeParameters(std::span<const std::string_view> names) {
@@ -123,13 +137,17 @@ bool RuleReader::TakeParameter(const Word& word,
   if (Find(name) != nullptr) {
     return Refuse(word, std::string(name) + " is given twice");
   }
-  if (word.text.size() <= name.size() + 1) {
-    return Refuse(word, std::string(name) + " has no value");
+  const size_t skipped = std::min(name.size() + 1, word.text.size());
+  if (name == kFlag && word.text != name) {
+    return Refuse(word, std::string(name) + " takes no value");
+  }
+  if (name != kFlag && word.text.size() == skipped) {
+    return Refuse(word, std::string(name) + " needs a value");
   }
   parameters_.push_back({.name = name,
-                         .value = {.text = word.text.substr(name.size() + 1),
+                         .value = {.text = word.text.substr(skipped),
                                    .line = word.line,
-                                   .column = word.column + name.size() + 1}});
+                                   .column = word.column + skipped}});
   return true;
 }
 
@@ -140,6 +158,12 @@ const Word* RuleReader::Find(std::string_view name) const {
   return nullptr;
 }
 
+bool RuleReader::Require(std::string_view name) {
+  if (Find(name) != nullptr) return true;
+  return Refuse(end_, std::string(verb().text) + " needs " + std::string(name) +
+                          (name == kFlag ? "" : "="));
+}
+
 bool RuleReader::ReadNumber(uint64_t* nth, bool* and_later) {
   constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
   const Word* const from = Find("from");
@@ -148,15 +172,29 @@ bool RuleReader::ReadNumber(uint64_t* nth, bool* and_later) {
   if (from != nullptr && Find("nth") != nullptr) {
     return Refuse(*from, "from contradicts nth; allowed is one of the two");
   }
-  const char* const end = word->text.data() + word->text.size();
   uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(word->text.data(), end, number);
-  if (error != std::errc() || stop != end || number == 0 || number > kMax) {
+  if (!LeadingNumber(word->text, &number).empty() || number == 0 ||
+      number > kMax) {
     return RefuseValue(from != nullptr ? "from" : "nth",
                        "1 to " + std::to_string(kMax));
   }
   *nth = number;
   *and_later = from != nullptr;
+  return true;
+}
+
+bool RuleReader::ReadTime(std::string_view name,
+                          std::chrono::nanoseconds* time) {
+  constexpr std::chrono::nanoseconds kMax = std::chrono::hours(24);
+  const Word* const word = Find(name);
+  if (word == nullptr) return true;
+  uint64_t number = 0;
+  std::chrono::nanoseconds unit{0};
+  if (!FindValue(kTimeUnits, LeadingNumber(word->text, &number), &unit) ||
+      number == 0 || number > static_cast<uint64_t>(kMax / unit)) {
+    return RefuseValue(name, "1ns to 86400s, in " + NamesIn(kTimeUnits));
+  }
+  *time = unit * static_cast<int64_t>(number);
   return true;
 }
 

@@ -256,7 +256,7 @@ TEST_F(FaultInjectingTransportTest, PlansMayChangeWhileThreadsMakeCalls) {
   const Faults plan(8, {.and_later = true, .error = Errno{EBUSY}});
   while (failed[0] < 100 || failed[1] < 100) {
     transport.SetPlan(plan);
-    EXPECT_LE(transport.FiredBy(0), transport.CountOfAll());
+    EXPECT_EQ(transport.FiredBy(1), 0u);  // the first rule decides
     transport.SetPlan({});
     transport.ClearPlan();
   }
