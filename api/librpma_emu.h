@@ -257,6 +257,20 @@ int rpma_emu_get_fault_counts(struct rpma_emu_fabric *fabric,
 int rpma_emu_get_fired(struct rpma_emu_fabric *fabric, size_t rule,
                        uint64_t *fired);
 
+/*
+ * Destroys what has outlived the program's handles. Where a provider call that
+ * destroys an object fails because of a plan, as in rpma_conn_delete(), the
+ * object stays alive, and so does what it uses, but librpma gives its handle
+ * up. For a program that goes on with another plan, or deletes the fabric.
+ *
+ * First delete again what a failing rpma_mr_dereg() or rpma_ep_shutdown() left
+ * the handle of. A peer can be deleted only afterwards.
+ *
+ *   RPMA_E_INVAL     something is in use by what the program still has; it
+ *                    stays
+ */
+int rpma_emu_reclaim(struct rpma_emu_fabric *fabric);
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,6 +37,9 @@ class FaultControl {
   // false: there is no rule of this number.
   bool GetFired(size_t rule, uint64_t* fired) const;
 
+  // See FaultInjectingTransport::Reclaim().
+  bool Reclaim() { return calls_.Reclaim(); }
+
   // Warns of each rule that has not fired.
   void LogUnfired() const;
 

@@ -43,3 +43,13 @@ int rpma_emu_get_fired(rpma_emu_fabric* fabric, size_t rule, uint64_t* fired) {
     return Rc::kInval;
   });
 }
+
+int rpma_emu_reclaim(rpma_emu_fabric* fabric) {
+  return rpma::OnNetwork(fabric, [](Network& network) {
+    if (network.faults().Reclaim()) return Rc::kOk;
+    RPMA_LOG(ERROR,
+             "rpma_emu_reclaim(): objects that a failing call left alive are "
+             "in use by objects of the program");
+    return Rc::kInval;
+  });
+}

@@ -53,7 +53,7 @@ struct FaultInjectingTransport::Plan {
 };
 
 FaultInjectingTransport::FaultInjectingTransport(Transport& inner)
-    : inner_(inner) {}
+    : inner_(inner), survivors_(inner) {}
 
 FaultInjectingTransport::~FaultInjectingTransport() = default;
 
@@ -115,9 +115,27 @@ Errno FaultInjectingTransport::Run(Call call, Forward forward) {
   }
   const InsideCallScope inside;
   const Verdict verdict = Count(call);
-  if (verdict.error == Errno::kOk) return forward();
-  if (verdict.outcome == Outcome::kFreed) static_cast<void>(forward());
-  return verdict.error;
+  return verdict.error == Errno::kOk ? forward() : verdict.error;
+}
+
+template <typename Forward>
+Errno FaultInjectingTransport::Free(Call call, void* handle, Forward forward) {
+  if (!has_plan_.load(kRelaxed) && survivors_.empty()) [[likely]] {
+    return forward();
+  }
+  const InsideCallScope inside;
+  const Verdict verdict = Count(call);
+  if (verdict.error != Errno::kOk && verdict.outcome != Outcome::kFreed) {
+    survivors_.Add(call, handle);
+    return verdict.error;
+  }
+  if (call == Call::kDestroyId) {
+    survivors_.FreeThoseOf(static_cast<rdma_cm_id*>(handle));
+  }
+  survivors_.Remove(call, handle);
+  const Errno result = forward();
+  if (result != Errno::kOk) survivors_.Add(call, handle);
+  return verdict.error != Errno::kOk ? verdict.error : result;
 }
 
 template <typename Forward>
@@ -177,7 +195,7 @@ Errno FaultInjectingTransport::AllocPd(ibv_context* context, ibv_pd** pd) {
 }
 
 Errno FaultInjectingTransport::DeallocPd(ibv_pd* pd) {
-  return Run(Call::kDeallocPd, [&] { return inner_.DeallocPd(pd); });
+  return Free(Call::kDeallocPd, pd, [&] { return inner_.DeallocPd(pd); });
 }
 
 Errno FaultInjectingTransport::RegMr(ibv_pd* pd, void* addr, size_t length,
@@ -187,7 +205,7 @@ Errno FaultInjectingTransport::RegMr(ibv_pd* pd, void* addr, size_t length,
 }
 
 Errno FaultInjectingTransport::DeregMr(ibv_mr* mr) {
-  return Run(Call::kDeregMr, [&] { return inner_.DeregMr(mr); });
+  return Free(Call::kDeregMr, mr, [&] { return inner_.DeregMr(mr); });
 }
 
 Errno FaultInjectingTransport::AdviseMr(ibv_mr* mr, size_t offset,
@@ -205,8 +223,8 @@ Errno FaultInjectingTransport::CreateCompChannel(ibv_context* context,
 }
 
 Errno FaultInjectingTransport::DestroyCompChannel(ibv_comp_channel* channel) {
-  return Run(Call::kDestroyCompChannel,
-             [&] { return inner_.DestroyCompChannel(channel); });
+  return Free(Call::kDestroyCompChannel, channel,
+              [&] { return inner_.DestroyCompChannel(channel); });
 }
 
 Errno FaultInjectingTransport::CreateCq(ibv_context* context, int cqe,
@@ -217,7 +235,7 @@ Errno FaultInjectingTransport::CreateCq(ibv_context* context, int cqe,
 }
 
 Errno FaultInjectingTransport::DestroyCq(ibv_cq* cq) {
-  return Run(Call::kDestroyCq, [&] { return inner_.DestroyCq(cq); });
+  return Free(Call::kDestroyCq, cq, [&] { return inner_.DestroyCq(cq); });
 }
 
 Errno FaultInjectingTransport::ReqNotifyCq(ibv_cq* cq) {
@@ -240,7 +258,7 @@ Errno FaultInjectingTransport::CreateSrq(ibv_pd* pd, uint32_t max_wr,
 }
 
 Errno FaultInjectingTransport::DestroySrq(ibv_srq* srq) {
-  return Run(Call::kDestroySrq, [&] { return inner_.DestroySrq(srq); });
+  return Free(Call::kDestroySrq, srq, [&] { return inner_.DestroySrq(srq); });
 }
 
 int FaultInjectingTransport::GetAddrInfo(const char* node, const char* service,
@@ -261,8 +279,10 @@ Errno FaultInjectingTransport::CreateEventChannel(
 }
 
 void FaultInjectingTransport::DestroyEventChannel(rdma_event_channel* channel) {
-  RunWithoutFail(Call::kDestroyEventChannel,
-                 [&] { inner_.DestroyEventChannel(channel); });
+  RunWithoutFail(Call::kDestroyEventChannel, [&] {
+    if (survivors_.Need(channel)) return;
+    inner_.DestroyEventChannel(channel);
+  });
 }
 
 Errno FaultInjectingTransport::GetCmEvent(rdma_event_channel* channel,
@@ -272,7 +292,8 @@ Errno FaultInjectingTransport::GetCmEvent(rdma_event_channel* channel,
 }
 
 Errno FaultInjectingTransport::AckCmEvent(rdma_cm_event* event) {
-  return Run(Call::kAckCmEvent, [&] { return inner_.AckCmEvent(event); });
+  return Free(Call::kAckCmEvent, event,
+              [&] { return inner_.AckCmEvent(event); });
 }
 
 Errno FaultInjectingTransport::CreateId(rdma_event_channel* channel,
@@ -281,7 +302,7 @@ Errno FaultInjectingTransport::CreateId(rdma_event_channel* channel,
 }
 
 Errno FaultInjectingTransport::DestroyId(rdma_cm_id* id) {
-  return Run(Call::kDestroyId, [&] { return inner_.DestroyId(id); });
+  return Free(Call::kDestroyId, id, [&] { return inner_.DestroyId(id); });
 }
 
 Errno FaultInjectingTransport::MigrateId(rdma_cm_id* id,
@@ -335,7 +356,7 @@ Errno FaultInjectingTransport::CreateQp(rdma_cm_id* id, const QpConfig& config,
 }
 
 Errno FaultInjectingTransport::DestroyQp(rdma_cm_id* id) {
-  return Run(Call::kDestroyQp, [&] { return inner_.DestroyQp(id); });
+  return Free(Call::kDestroyQp, id, [&] { return inner_.DestroyQp(id); });
 }
 
 }  // namespace rpma::fault

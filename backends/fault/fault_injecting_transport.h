@@ -15,6 +15,7 @@
 
 #include "backends/fault/call.h"
 #include "backends/fault/call_fault.h"
+#include "backends/fault/survivors.h"
 #include "core/transport.h"
 
 namespace rpma::fault {
@@ -27,6 +28,13 @@ namespace rpma::fault {
 // completions and events queued. The exception is Outcome::kFreed. A call for
 // which several rules are due fails as the first of them says, and only that
 // one counts it.
+//
+// Survivors. What a call that frees could not free, made to fail or failing for
+// another reason while there is a plan, is remembered until a later call frees
+// it or Reclaim() does. It may be pinned by other survivors, of which the
+// caller knows nothing; so a survivor goes before what it would block: an event
+// and a queue pair with their id, and an event channel that ids need is a
+// survivor as well, though destroying it cannot fail.
 //
 // Threads. Everything may be called from any thread at any time, replacing the
 // plan included. A call that runs meanwhile follows, and is counted by, one of
@@ -50,6 +58,10 @@ class FaultInjectingTransport final : public Transport {
   uint64_t CountOfAll() const;
   // How many calls the fault of this index made fail. 0 if there is none.
   uint64_t FiredBy(size_t fault) const;
+
+  // Destroys the survivors. False: some are in use by what is none; they stay.
+  // REQUIRES: nobody will use them or call for their destruction again.
+  bool Reclaim() { return survivors_.FreeAll(); }
 
   // Whether the calling thread is inside a call of a FaultInjectingTransport
   // with a plan.
@@ -115,6 +127,9 @@ class FaultInjectingTransport final : public Transport {
   // Makes the call, which `forward` hands to the other Transport.
   template <typename Forward>
   Errno Run(Call call, Forward forward);
+  // The same for a call that frees `handle`.
+  template <typename Forward>
+  Errno Free(Call call, void* handle, Forward forward);
   template <typename Forward>
   void RunWithoutFail(Call call, Forward forward);
 
@@ -122,6 +137,7 @@ class FaultInjectingTransport final : public Transport {
   std::atomic<bool> has_plan_ = false;  // a hint: mutex_ guards the plan
   mutable std::shared_mutex mutex_;     // held to look at the plan only
   std::unique_ptr<Plan> plan_;
+  Survivors survivors_;
 };
 
 }  // namespace rpma::fault

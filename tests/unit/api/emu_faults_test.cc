@@ -124,6 +124,20 @@ TEST_F(EmuFaultsTest, APlanIsThatOfOneFabric) {
   EXPECT_THAT(rpma_emu_fabric_delete(&other), IsOk());
 }
 
+TEST_F(EmuFaultsTest, WhatOutlivesItsProgramIsReclaimed) {
+  Peer peer;
+  ASSERT_THAT(rpma_peer_new(context_, peer.address()), IsOk());
+  rpma_srq* srq = nullptr;
+  ASSERT_THAT(rpma_srq_new(peer, nullptr, &srq), IsOk());
+  ASSERT_THAT(SetFaults("fail ibv_destroy_srq; fail ibv_destroy_cq"), IsOk());
+  EXPECT_THAT(rpma_srq_delete(&srq), RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(rpma_peer_delete(peer.address()), RcIs(RPMA_E_PROVIDER));
+  // The completion channel is in use by the queue.
+  EXPECT_EQ(log_.TakeErrors().size(), 4u);
+  EXPECT_THAT(rpma_emu_reclaim(fabric_), IsOk());
+  EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
+}
+
 TEST_F(EmuFaultsTest, NullIsTheDefaultFabric) {
   ASSERT_THAT(rpma_emu_set_faults(nullptr, "fail ibv_alloc_pd"), IsOk());
   EXPECT_THAT(TryPeer(), IsOk());

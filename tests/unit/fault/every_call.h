@@ -31,6 +31,9 @@ class EveryCall {
   // returned. Expects that out-parameters are written only if it succeeds.
   int Make(Call call, Transport& transport);
 
+  // Says that the CM event is one of the id.
+  void AccountEventToId() { event_->id = id_; }
+
   // How many calls have reached the mock.
   size_t reached() const { return mock_.calls().size() + unrecorded_; }
   test::MockTransport& mock() { return mock_; }
