@@ -27,7 +27,7 @@ class ArgumentsTest : public ConformanceTest {
     EXPECT_THAT(server().region->bytes(), Each(0));
     EXPECT_THAT(client().Write(1, 0, 0, 8), IsOk());
     EXPECT_THAT(Poll(client().cq),
-                Completed(1, IBV_WC_RDMA_WRITE, client().qp_num));
+                Succeeded(1, IBV_WC_RDMA_WRITE, client().qp_num));
     pair_.reset();
     ConformanceTest::TearDown();
   }
@@ -177,7 +177,7 @@ TEST_P(ArgumentsTest, AnyFlagButNoneIsAccepted) {
   for (const int flags : {2, 3, 6, 7}) {
     EXPECT_THAT(client().Write(2, 8, 8, 8, flags), IsOk()) << flags;
     EXPECT_THAT(Poll(client().cq),
-                Completed(2, IBV_WC_RDMA_WRITE, client().qp_num));
+                Succeeded(2, IBV_WC_RDMA_WRITE, client().qp_num));
   }
 }
 

@@ -37,7 +37,7 @@ TEST_P(AtomicWriteTest, WritesEightBytes) {
   ASSERT_THAT(rpma_atomic_write(client.conn, client.remote, 16, source,
                                 RPMA_F_COMPLETION_ALWAYS, Context(1)),
               IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, opcode(), client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, opcode(), client.qp_num));
   EXPECT_EQ(std::memcmp(&target[16], source, 8), 0);
   EXPECT_THAT(target.first(16), Each(0));
   EXPECT_THAT(target.subspan(24), Each(0));
@@ -49,9 +49,9 @@ TEST_P(AtomicWriteTest, ReachesTheFirstAndTheLastWordOfTheRegion) {
   const Pair pair = ConnectedPair();
   const End& client = pair.client;
   ASSERT_THAT(client.AtomicWrite(1, 0, 0x1111111111111111), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, opcode(), client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, opcode(), client.qp_num));
   ASSERT_THAT(client.AtomicWrite(2, 4088, 0x2222222222222222), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, opcode(), client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, opcode(), client.qp_num));
   EXPECT_EQ(LoadWord(*pair.server.region, 0), 0x1111111111111111u);
   EXPECT_EQ(LoadWord(*pair.server.region, 4088), 0x2222222222222222u);
 }
@@ -61,7 +61,7 @@ TEST_P(AtomicWriteTest, WithoutACompletionStillWrites) {
   const End& client = pair.client;
   ASSERT_THAT(client.AtomicWrite(1, 0, 7, RPMA_F_COMPLETION_ON_ERROR), IsOk());
   ASSERT_THAT(client.AtomicWrite(2, 8, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, opcode(), client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, opcode(), client.qp_num));
   EXPECT_TRUE(IsEmpty(client.cq));
   EXPECT_EQ(LoadWord(*pair.server.region, 0), 7u);
 }
@@ -157,7 +157,7 @@ TEST_P(AtomicWriteTest, ReadersSeeTheOldOrTheNewWord) {
   for (uint64_t i = 1; i <= kWrites; ++i) {
     ASSERT_THAT(pair.client.AtomicWrite(i, 8, i << 32 | i), IsOk());
     ASSERT_THAT(Poll(pair.client.cq),
-                Completed(i, opcode(), pair.client.qp_num));
+                Succeeded(i, opcode(), pair.client.qp_num));
   }
   reader.request_stop();
   reader.join();
@@ -196,9 +196,9 @@ TEST_P(QueuedAtomicWriteTest, SourceMayBeReusedOnReturn) {
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
 
   ASSERT_THAT(pair.server.Recv(9, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
   for (uint64_t i = 0; i < 4; ++i) {
-    EXPECT_THAT(Poll(client.cq), Completed(2 + i, opcode(), client.qp_num));
+    EXPECT_THAT(Poll(client.cq), Succeeded(2 + i, opcode(), client.qp_num));
     EXPECT_THAT(pair.server.region->bytes().subspan(1024 + 8 * i, 8),
                 Each(0x10 + i));
   }

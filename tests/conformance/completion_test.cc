@@ -48,7 +48,7 @@ TEST_P(CompletionTest, EachCompletionIsFetchedOnce) {
   const Pair pair = ConnectedPair();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_TRUE(IsEmpty(pair.client.cq));
 }
 
@@ -59,7 +59,7 @@ TEST_P(CompletionTest, BatchesTakeAtMostWhatWasAskedFor) {
   uint64_t next = 1;
   for (const int batch : {2, 1, 2}) {
     for (const ibv_wc& wc : Fetch(client.cq, batch)) {
-      EXPECT_THAT(wc, Completed(next++, IBV_WC_RDMA_WRITE, client.qp_num));
+      EXPECT_THAT(wc, Succeeded(next++, IBV_WC_RDMA_WRITE, client.qp_num));
     }
   }
   EXPECT_EQ(next, 6u);
@@ -107,7 +107,7 @@ TEST_P(CompletionTest, InvalidArgumentsFetchNothing) {
   EXPECT_THAT(rpma_cq_get_wc(cq, 2, wcs.data(), nullptr), RcIs(RPMA_E_INVAL));
   EXPECT_EQ(got, 77);
   log().Discard();
-  EXPECT_THAT(Poll(cq), Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  EXPECT_THAT(Poll(cq), Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
 }
 
 TEST_P(CompletionTest, RequestsOfAllKindsCompleteInTheOrderPosted) {
@@ -122,13 +122,13 @@ TEST_P(CompletionTest, RequestsOfAllKindsCompleteInTheOrderPosted) {
   ASSERT_THAT(client.AtomicWrite(5, 0, 1), IsOk());
   ASSERT_THAT(client.Read(6, 0, 0, 16), IsOk());
   ASSERT_THAT(client.Write(7, 0, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, qp_num));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(2, 8, qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(3, IBV_WC_SEND, qp_num));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(4, 8, qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(5, IBV_WC_RDMA_WRITE, qp_num));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(6, 16, qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(7, IBV_WC_RDMA_WRITE, qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(2, 8, qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(3, IBV_WC_SEND, qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(4, 8, qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(5, IBV_WC_RDMA_WRITE, qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(6, 16, qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(7, IBV_WC_RDMA_WRITE, qp_num));
 }
 
 TEST_P(CompletionTest, UnsignalledRequestsLeaveNoGapInTheOrder) {
@@ -142,7 +142,7 @@ TEST_P(CompletionTest, UnsignalledRequestsLeaveNoGapInTheOrder) {
   }
   for (const uint64_t wr_id : {3u, 6u, 9u}) {
     EXPECT_THAT(Poll(client.cq),
-                Completed(wr_id, IBV_WC_RDMA_WRITE, client.qp_num));
+                Succeeded(wr_id, IBV_WC_RDMA_WRITE, client.qp_num));
   }
   EXPECT_TRUE(IsEmpty(client.cq));
 }
@@ -154,7 +154,7 @@ TEST_P(CompletionTest, ContextComesBackBitForBit) {
     ASSERT_THAT(pair.server.Recv(wr_id, 0, 8), IsOk());
     ASSERT_THAT(pair.client.Send(wr_id, 0, 8), IsOk());
     EXPECT_THAT(Poll(pair.client.cq),
-                Completed(wr_id, IBV_WC_SEND, pair.client.qp_num));
+                Succeeded(wr_id, IBV_WC_SEND, pair.client.qp_num));
     EXPECT_THAT(Poll(pair.server.cq), Received(wr_id, 8, pair.server.qp_num));
   }
 }

@@ -194,7 +194,7 @@ TEST_P(ConcurrencyTest, ConnectionsInThreadsDoNotDisturbEachOther) {
       ASSERT_THAT(client.Write(i, 1024, 0, 64, RPMA_F_COMPLETION_ON_ERROR),
                   IsOk());
       ASSERT_THAT(client.Send(i, 0, 64), IsOk());
-      ASSERT_THAT(Poll(client.cq), Completed(i, IBV_WC_SEND, client.qp_num));
+      ASSERT_THAT(Poll(client.cq), Succeeded(i, IBV_WC_SEND, client.qp_num));
       ASSERT_THAT(Poll(server.cq), Received(i, 64, server.qp_num));
     }
     EXPECT_THAT(server.region->bytes().first(64), Each(mark));
@@ -215,7 +215,7 @@ TEST_P(ConcurrencyTest, ConnectionsShareTheirTarget) {
     for (uint64_t i = 0; i < kPerThread; ++i) {
       ASSERT_THAT(client.Write(i, 8 * (i * kThreads + thread), 0, 8), IsOk());
       ASSERT_THAT(Poll(client.cq),
-                  Completed(i, IBV_WC_RDMA_WRITE, client.qp_num));
+                  Succeeded(i, IBV_WC_RDMA_WRITE, client.qp_num));
     }
   });
   for (size_t i = 0; i < kTotal; ++i) {

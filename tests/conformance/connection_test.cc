@@ -66,14 +66,14 @@ TEST_P(ConnectionTest, MessagesPassInBothDirections) {
   client.region->Fill(0xc1);
   ASSERT_THAT(server.Recv(1, 0, 64), IsOk());
   ASSERT_THAT(client.Send(2, 0, 16), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(1, 16, server.qp_num));
   EXPECT_EQ(server.region->bytes()[15], 0xc1);
   EXPECT_EQ(server.region->bytes()[16], 0);
 
   ASSERT_THAT(client.Recv(3, 64, 64), IsOk());
   ASSERT_THAT(server.Send(4, 0, 8), IsOk());
-  EXPECT_THAT(Poll(server.cq), Completed(4, IBV_WC_SEND, server.qp_num));
+  EXPECT_THAT(Poll(server.cq), Succeeded(4, IBV_WC_SEND, server.qp_num));
   EXPECT_THAT(Poll(client.cq), Received(3, 8, client.qp_num));
 }
 
@@ -96,7 +96,7 @@ TEST_P(ConnectionTest, ReceivePostedOnTheRequestTakesTheFirstMessage) {
   ASSERT_THAT(pair.server.Send(4, 0, 4), IsOk());
   EXPECT_THAT(Poll(pair.server.cq), Received(2, 8, pair.server.qp_num));
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(3, IBV_WC_SEND, pair.client.qp_num));
+              Succeeded(3, IBV_WC_SEND, pair.client.qp_num));
   EXPECT_THAT(Poll(pair.client.cq), Received(1, 4, pair.client.qp_num));
 }
 
@@ -414,7 +414,7 @@ TEST_P(ConnectionTest, RemotePeerCfgApplies) {
   ASSERT_THAT(rpma_conn_apply_remote_peer_cfg(pair.client.conn, cfg), IsOk());
   cfg.reset();  // it was copied
   EXPECT_THAT(pair.client.Flush(2, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), IsOk());
-  EXPECT_THAT(Poll(pair.client.cq), ReadCompleted(2, 8, pair.client.qp_num));
+  EXPECT_THAT(Poll(pair.client.cq), ReadSucceeded(2, 8, pair.client.qp_num));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST_P(EventsTest, CompletionQueueIsReadableUntilWaitedFor) {
   EXPECT_TRUE(BecomesReadable(CompletionFd(cq)));
   ASSERT_THAT(rpma_cq_wait(cq), IsOk());
   EXPECT_FALSE(IsReadable(CompletionFd(cq)));
-  EXPECT_THAT(Poll(cq), Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  EXPECT_THAT(Poll(cq), Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
 }
 
 TEST_P(EventsTest, EachConnectionRequestIsAnEdge) {
@@ -154,7 +154,7 @@ TEST_P(EventsTest, UnwaitedCompletionQueueRaisesOneEventForMany) {
   }
   for (uint64_t i = 0; i < 5; ++i) {
     EXPECT_THAT(Poll(pair.client.cq),
-                Completed(i, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+                Succeeded(i, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   }
   ASSERT_THAT(rpma_cq_wait(pair.client.cq), IsOk());
   EXPECT_FALSE(IsReadable(CompletionFd(pair.client.cq)));
@@ -243,7 +243,7 @@ TEST_P(EventsTest, NonBlockingQueueWithoutCompletionsHasNone) {
   ExpectManyTimes(RPMA_E_NO_COMPLETION,
                   [&] { return rpma_cq_get_wc(cq, 1, &wc, nullptr); });
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
-  EXPECT_THAT(Poll(cq), Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  EXPECT_THAT(Poll(cq), Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
 }
 
 TEST_P(EventsTest, NonBlockingSharedChannelWithoutCompletionsHasNone) {

@@ -28,8 +28,8 @@ class FlushTest : public ConformanceTest {
   // A flush that succeeded; a library that reads instead reads `read` bytes.
   CompletionMatcher FlushCompleted(uint64_t wr_id, uint32_t read,
                                    uint32_t qp_num) const {
-    return provider().native_flush ? Completed(wr_id, kWcFlush, qp_num)
-                                   : ReadCompleted(wr_id, read, qp_num);
+    return provider().native_flush ? Succeeded(wr_id, kWcFlush, qp_num)
+                                   : ReadSucceeded(wr_id, read, qp_num);
   }
 };
 
@@ -185,7 +185,7 @@ TEST_P(FlushTest, PersistenceNeedsAPeerThatWritesDirectlyToPmem) {
   EXPECT_TRUE(IsEmpty(client.cq));
 
   ASSERT_THAT(client.Flush(3, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY), IsOk());
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(3, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(3, 8, client.qp_num));
   ApplyPeerCfg(client, kDirectWriteAndNativeFlush);
   ASSERT_THAT(client.Flush(4, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), IsOk());
   EXPECT_THAT(Poll(client.cq), FlushCompleted(4, 8, client.qp_num));

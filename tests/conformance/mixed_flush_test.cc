@@ -35,7 +35,7 @@ class MixedFlushTest : public ConformanceTest {
          {RPMA_FLUSH_TYPE_PERSISTENT, RPMA_FLUSH_TYPE_VISIBILITY}) {
       ASSERT_THAT(end.Write(1, 0, 0, 64, RPMA_F_COMPLETION_ON_ERROR), IsOk());
       ASSERT_THAT(end.Flush(2, 0, 64, type), IsOk());
-      EXPECT_THAT(Poll(end.cq), ReadCompleted(2, 8, end.qp_num));
+      EXPECT_THAT(Poll(end.cq), ReadSucceeded(2, 8, end.qp_num));
       EXPECT_THAT(target.bytes().first(64), Each(0xa5));
     }
   }
@@ -83,8 +83,8 @@ TEST_P(GrantedFlushTest, OnlyBitOneOfTheDescriptorGrantsIt) {
   for (const auto& [descriptor, native] : kCases) {
     ApplyPeerCfg(client, descriptor);
     ASSERT_THAT(client.Flush(1, 0, 64, RPMA_FLUSH_TYPE_PERSISTENT), IsOk());
-    EXPECT_THAT(Poll(client.cq), native ? Completed(1, kWcFlush, client.qp_num)
-                                        : ReadCompleted(1, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), native ? Succeeded(1, kWcFlush, client.qp_num)
+                                        : ReadSucceeded(1, 8, client.qp_num));
   }
 }
 
@@ -92,10 +92,10 @@ TEST_P(GrantedFlushTest, VisibilityIsFlushedByAReadUntilThePeerGrantsMore) {
   const Pair pair = ConnectedPair();
   const End& client = pair.client;
   ASSERT_THAT(client.Flush(1, 0, 64), IsOk());
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(1, 8, client.qp_num));
   ApplyPeerCfg(client, kDirectWriteAndNativeFlush);
   ASSERT_THAT(client.Flush(2, 0, 64), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, kWcFlush, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, kWcFlush, client.qp_num));
 }
 
 }  // namespace

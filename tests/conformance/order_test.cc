@@ -36,8 +36,8 @@ TEST_P(LateReadTest, ReadSeesWhatALaterWriteBrings) {
   ASSERT_THAT(client.Read(1, 1024, 0, 8), IsOk());
   ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
   EXPECT_THAT(pair.server.region->bytes().first(8), Each(0xa5));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(client.region->bytes().subspan(1024, 8), Each(0xa5));
 }
 
@@ -45,7 +45,7 @@ TEST_P(LateReadTest, ReadCompletesWithoutLaterRequests) {
   const Pair pair = ConnectedPair();
   pair.server.region->Fill(0x5a);
   ASSERT_THAT(pair.client.Read(1, 0, 0, 8), IsOk());
-  EXPECT_THAT(Poll(pair.client.cq), ReadCompleted(1, 8, pair.client.qp_num));
+  EXPECT_THAT(Poll(pair.client.cq), ReadSucceeded(1, 8, pair.client.qp_num));
   EXPECT_THAT(pair.client.region->bytes().first(8), Each(0x5a));
 }
 
@@ -57,10 +57,10 @@ TEST_P(LateReadTest, CompletionsKeepTheOrderOfPosting) {
   ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
   ASSERT_THAT(client.Read(3, 0, 0, 16), IsOk());
   ASSERT_THAT(client.Send(4, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(3, 16, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(4, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(3, 16, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(4, IBV_WC_SEND, client.qp_num));
 }
 
 TEST_P(LateReadTest, NothingSucceedsAfterAFailedRead) {
@@ -86,7 +86,7 @@ TEST_P(LateReadTest, WritesTakeEffectInOrder) {
     ASSERT_THAT(client.Write(10 + i, 0, i, 1, kSilent), IsOk());
     EXPECT_EQ(pair.server.region->bytes()[0], i);
     ASSERT_THAT(client.Read(20 + i, 1024, 0, 8), IsOk());
-    EXPECT_THAT(Poll(client.cq), ReadCompleted(20 + i, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), ReadSucceeded(20 + i, 8, client.qp_num));
     EXPECT_EQ(client.region->bytes()[1024], i);
   }
 }
@@ -97,9 +97,9 @@ TEST_P(LateReadTest, AtomicWriteDoesNotOvertakeARead) {
   pair.server.region->Fill(0x11);
   ASSERT_THAT(client.Read(1, 1024, 0, 8), IsOk());
   ASSERT_THAT(client.AtomicWrite(2, 0, 0x2222222222222222), IsOk());
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(1, 8, client.qp_num));
   EXPECT_THAT(Poll(client.cq),
-              Completed(2, provider().atomic_write_opcode, client.qp_num));
+              Succeeded(2, provider().atomic_write_opcode, client.qp_num));
   EXPECT_THAT(client.region->bytes().subspan(1024, 8), Each(0x11));
   EXPECT_THAT(pair.server.region->bytes().first(8), Each(0x22));
 }
@@ -127,9 +127,9 @@ TEST_P(NarrowReadTest, ReadsBeyondTheLimitWaitForTheirTurn) {
   }
   ASSERT_THAT(client.Write(9, 1024, 0, 8), IsOk());
   for (uint64_t i = 0; i < 9; ++i) {
-    EXPECT_THAT(Poll(client.cq), ReadCompleted(i, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), ReadSucceeded(i, 8, client.qp_num));
   }
-  EXPECT_THAT(Poll(client.cq), Completed(9, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(9, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_TRUE(std::ranges::equal(client.region->bytes().first(72),
                                  pair.server.region->bytes().first(72)));
 }
@@ -182,7 +182,7 @@ TEST_P(CommitTest, WordFollowsTheFlushedData) {
                 IsOk());
     ASSERT_THAT(client.AtomicWrite(i, 0, i), IsOk());
     ASSERT_THAT(Poll(client.cq),
-                Completed(i, provider().atomic_write_opcode, client.qp_num));
+                Succeeded(i, provider().atomic_write_opcode, client.qp_num));
     ASSERT_THAT(pair.server.region->bytes().subspan(64, 256), Each(0xd0));
     uint64_t word = 0;
     std::memcpy(&word, pair.server.region->bytes().data(), sizeof(word));

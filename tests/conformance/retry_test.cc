@@ -44,7 +44,7 @@ TEST_P(QueueTest, RequestsBehindAFailedOneAreFlushedInOrder) {
   ASSERT_THAT(pair.server.Recv(201, 0, 8), IsOk());
 
   const uint32_t qp_num = client.qp_num;
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, qp_num));
   EXPECT_THAT(Poll(client.cq), FailedWith(2, IBV_WC_REM_ACCESS_ERR, qp_num));
   for (const uint64_t wr_id : {3u, 4u, 5u, 6u, 7u, 101u, 102u}) {
     EXPECT_THAT(Poll(client.cq), Flushed(wr_id, qp_num));
@@ -67,7 +67,7 @@ TEST_P(QueueTest, WritesQueuedWhenTheTargetIsDeregisteredTouchNothing) {
   ASSERT_THAT(pair.server.Recv(11, 0, 8), IsOk());
 
   const uint32_t qp_num = pair.client.qp_num;
-  EXPECT_THAT(Poll(pair.client.cq), Completed(1, IBV_WC_SEND, qp_num));
+  EXPECT_THAT(Poll(pair.client.cq), Succeeded(1, IBV_WC_SEND, qp_num));
   EXPECT_THAT(Poll(pair.client.cq),
               FailedWith(2, IBV_WC_REM_ACCESS_ERR, qp_num));
   for (uint64_t i = 1; i < 8; ++i) {
@@ -87,7 +87,7 @@ TEST_P(QueueTest, SourceDeregisteredBeforeItIsSentFailsTheRequest) {
               IsOk());
   source.Deregister();
   ASSERT_THAT(pair.server.Recv(3, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(client.cq),
               FailedWith(2, IBV_WC_LOC_PROT_ERR, client.qp_num));
   EXPECT_THAT(Explanation(client), HasSubstr("was deregistered"));

@@ -25,7 +25,7 @@ TEST_P(SendTest, BringsTheBytesIntoTheReceive) {
   Number(client.region->bytes(), 1);
   ASSERT_THAT(server.Recv(1, 100, 64), IsOk());
   ASSERT_THAT(client.Send(2, 7, 16), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(1, 16, server.qp_num));
 
   EXPECT_TRUE(std::ranges::equal(server.region->bytes().subspan(100, 16),
@@ -48,7 +48,7 @@ TEST_P(SendTest, ReceivesAreConsumedInTheOrderPosted) {
   }
   for (uint64_t i = 0; i < 4; ++i) {
     EXPECT_THAT(Poll(pair.client.cq),
-                Completed(20 + i, IBV_WC_SEND, pair.client.qp_num));
+                Succeeded(20 + i, IBV_WC_SEND, pair.client.qp_num));
     EXPECT_THAT(Poll(pair.server.cq), Received(10 + i, 1, pair.server.qp_num));
     EXPECT_EQ(received[8 * i], 0xa0 + i);
     EXPECT_EQ(received[8 * i + 1], 0);
@@ -74,8 +74,8 @@ TEST_P(SendTest, EmptyMessageMayTouchNoMemory) {
                         Context(3)),
               IsOk());
   ASSERT_THAT(client.Send(4, 4096, 0), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(3, IBV_WC_SEND, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(4, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(3, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(4, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(1, 0, server.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(2, 0, server.qp_num));
   EXPECT_THAT(server.region->bytes(), Each(0));
@@ -96,11 +96,11 @@ TEST_P(SendTest, SidesMaySendToEachOtherAtTheSameTime) {
   ASSERT_THAT(pair.client.Send(3, 8, 8), IsOk());
   ASSERT_THAT(pair.server.Send(4, 8, 4), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(3, IBV_WC_SEND, pair.client.qp_num));
+              Succeeded(3, IBV_WC_SEND, pair.client.qp_num));
   EXPECT_THAT(Poll(pair.client.cq), Received(1, 4, pair.client.qp_num));
   EXPECT_THAT(Poll(pair.server.cq), Received(2, 8, pair.server.qp_num));
   EXPECT_THAT(Poll(pair.server.cq),
-              Completed(4, IBV_WC_SEND, pair.server.qp_num));
+              Succeeded(4, IBV_WC_SEND, pair.server.qp_num));
 }
 
 TEST_P(SendTest, ReceivesOfTheRequestComeBeforeThoseOfTheConnection) {
@@ -140,7 +140,7 @@ TEST_P(SendWithImmTest, ReceiveGetsBytesAndImmediate) {
   client.region->Fill(0x6d);
   ASSERT_THAT(server.Recv(1, 0, 64), IsOk());
   ASSERT_THAT(client.SendWithImm(2, 0, 16, 0x01020304), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(server.cq),
               ReceivedWithImm(1, IBV_WC_RECV, 16, 0x01020304, server.qp_num));
   EXPECT_THAT(server.region->bytes().first(16), Each(0x6d));
@@ -156,7 +156,7 @@ TEST_P(SendWithImmTest, EmptyMessageMayTouchNoMemory) {
                          RPMA_F_COMPLETION_ALWAYS, 0xffffffff, Context(2)),
       IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(2, IBV_WC_SEND, pair.client.qp_num));
+              Succeeded(2, IBV_WC_SEND, pair.client.qp_num));
   EXPECT_THAT(Poll(server.cq),
               ReceivedWithImm(1, IBV_WC_RECV, 0, 0xffffffff, server.qp_num));
 }
@@ -215,7 +215,7 @@ TEST_P(LateReceiveTest, MessageWaitsAndArrivesOnce) {
 
   ASSERT_THAT(server.Recv(2, 0, 8), IsOk());
   EXPECT_THAT(Poll(server.cq), Received(2, 8, server.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(server.region->bytes().first(8), Each(0x2b));
 
   ASSERT_THAT(server.Recv(3, 0, 8), IsOk());
@@ -237,14 +237,14 @@ TEST_P(LateReceiveTest, RequestsBehindAMessageWaitForItsReceive) {
   EXPECT_EQ(server.region->bytes()[1024], 0);
 
   ASSERT_THAT(server.Recv(5, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(server.region->bytes().subspan(1024, 8), Each(0x2b));
   EXPECT_TRUE(IsEmpty(client.cq));
 
   ASSERT_THAT(server.Recv(6, 0, 16), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(3, IBV_WC_SEND, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(4, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(3, IBV_WC_SEND, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(4, 8, client.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(5, 8, server.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(6, 16, server.qp_num));
 }
@@ -255,7 +255,7 @@ TEST_P(LateReceiveTest, WriteWithImmWaitsToo) {
   ASSERT_THAT(client.WriteWithImm(1, 0, 0, 8, 4), IsOk());
   EXPECT_TRUE(IsEmpty(client.cq));
   ASSERT_THAT(rpma_recv(pair.server.conn, nullptr, 0, 0, Context(2)), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(
       Poll(pair.server.cq),
       ReceivedWithImm(2, IBV_WC_RECV_RDMA_WITH_IMM, 8, 4, pair.server.qp_num));

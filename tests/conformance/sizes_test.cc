@@ -187,10 +187,10 @@ TEST_P(SizesTest, OffsetsBeyond32BitsAreReached) {
   const End& client = pair.client;
   client.region->Fill(0x5a);
   ASSERT_THAT(client.Write(1, kOffset, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
   client.region->Fill(0);
   ASSERT_THAT(client.Read(2, 0, kOffset, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), ReadCompleted(2, 8, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), ReadSucceeded(2, 8, client.qp_num));
   EXPECT_THAT(client.region->bytes().first(8), Each(0x5a));
 }
 
@@ -201,7 +201,7 @@ TEST_P(SizesTest, FlushOfAnyLengthIsOneRead) {
   const End& client = pair.client;
   for (const size_t len : {kGiB + 1, 4 * kGiB, SparseRegion::kSize}) {
     ASSERT_THAT(client.Flush(1, 0, len), IsOk());
-    EXPECT_THAT(Poll(client.cq), ReadCompleted(1, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), ReadSucceeded(1, 8, client.qp_num));
   }
 }
 
@@ -215,10 +215,10 @@ TEST_P(NativeSizesTest, FlushLongerThanTheNativeRequestTakesIsARead) {
   const End& client = pair.client;
   ApplyPeerCfg(client, kDirectWriteAndNativeFlush);
   ASSERT_THAT(client.Flush(1, 0, 4 * kGiB - 1), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, kWcFlush, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, kWcFlush, client.qp_num));
   for (const size_t len : {4 * kGiB, SparseRegion::kSize}) {
     ASSERT_THAT(client.Flush(2, 0, len), IsOk());
-    EXPECT_THAT(Poll(client.cq), ReadCompleted(2, 8, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), ReadSucceeded(2, 8, client.qp_num));
   }
 }
 

@@ -74,7 +74,7 @@ TEST_P(SlotsTest, PollingACompletionFreesTheSlotsOfAllRequestsBeforeIt) {
     ASSERT_THAT(client.Write(round, 0, 0, 8), IsOk());
     ExpectRefused(client.Write(5, 0, 0, 8), "ibv_post_send");
     ASSERT_THAT(Poll(client.cq),
-                Completed(round, IBV_WC_RDMA_WRITE, client.qp_num));
+                Succeeded(round, IBV_WC_RDMA_WRITE, client.qp_num));
   }
 }
 
@@ -85,14 +85,14 @@ TEST_P(SlotsTest, RequestsAfterThePolledOneKeepTheirSlots) {
   ASSERT_THAT(client.Write(2, 0, 0, 8), IsOk());
   ASSERT_THAT(client.Write(3, 0, 0, 8, kSilent), IsOk());
   ASSERT_THAT(client.Write(4, 0, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   ASSERT_THAT(client.Write(5, 0, 0, 8), IsOk());
   ASSERT_THAT(client.Write(6, 0, 0, 8), IsOk());
   ExpectRefused(client.Write(7, 0, 0, 8), "ibv_post_send");
 
   for (const uint64_t wr_id : {4u, 5u, 6u}) {
     EXPECT_THAT(Poll(client.cq),
-                Completed(wr_id, IBV_WC_RDMA_WRITE, client.qp_num));
+                Succeeded(wr_id, IBV_WC_RDMA_WRITE, client.qp_num));
   }
 }
 
@@ -106,7 +106,7 @@ TEST_P(SlotsTest, SlotIsTakenUntilItsCompletionIsPolled) {
   ExpectRefused(client.Write(5, 0, 0, 8), "ibv_post_send");
   for (uint64_t i = 1; i <= 4; ++i) {
     EXPECT_THAT(Poll(client.cq),
-                Completed(i, IBV_WC_RDMA_WRITE, client.qp_num));
+                Succeeded(i, IBV_WC_RDMA_WRITE, client.qp_num));
     EXPECT_THAT(client.Write(4 + i, 0, 0, 8), IsOk());
   }
 }
@@ -154,7 +154,7 @@ TEST_P(WaitingSlotsTest, MessagesWithoutAReceiveFillTheQueue) {
   ExpectRefused(client.Send(5, 0, 8), "ibv_post_send");
   for (uint64_t i = 1; i <= 4; ++i) {
     ASSERT_THAT(pair.server.Recv(10 + i, 0, 8), IsOk());
-    EXPECT_THAT(Poll(client.cq), Completed(i, IBV_WC_SEND, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), Succeeded(i, IBV_WC_SEND, client.qp_num));
     EXPECT_THAT(Poll(pair.server.cq), Received(10 + i, 8, pair.server.qp_num));
   }
   EXPECT_THAT(client.Write(6, 0, 0, 8), IsOk());
@@ -180,7 +180,7 @@ class OverrunTest : public ConformanceTest {
   // The completions that found room.
   void ExpectThreeCompletions(const End& end) {
     for (uint64_t i = 1; i <= 3; ++i) {
-      EXPECT_THAT(Poll(end.cq), Completed(i, IBV_WC_RDMA_WRITE, end.qp_num));
+      EXPECT_THAT(Poll(end.cq), Succeeded(i, IBV_WC_RDMA_WRITE, end.qp_num));
     }
   }
 };
@@ -244,7 +244,7 @@ TEST_P(OverrunDropTest, CompletionIsLostAndTheConnectionGoesOn) {
   EXPECT_TRUE(IsEmpty(pair.client.cq));
   ASSERT_THAT(pair.client.Send(5, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(5, IBV_WC_SEND, pair.client.qp_num));
+              Succeeded(5, IBV_WC_SEND, pair.client.qp_num));
   EXPECT_THAT(Poll(pair.server.cq), Received(9, 8, pair.server.qp_num));
 }
 

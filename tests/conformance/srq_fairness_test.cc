@@ -65,7 +65,7 @@ TEST_P(SrqFairnessTest, FloodDoesNotStarveOtherClients) {
   EXPECT_THAT(Poll(rcq()), Received(5, 0, flooding.server.qp_num));
   EXPECT_THAT(Poll(rcq()), Received(6, 0, modest.server.qp_num));
   EXPECT_THAT(Poll(modest.client.cq),
-              Completed(99, IBV_WC_SEND, modest.client.qp_num));
+              Succeeded(99, IBV_WC_SEND, modest.client.qp_num));
 }
 
 TEST_P(SrqFairnessTest, EveryMessageArrivesOnce) {
@@ -85,7 +85,7 @@ TEST_P(SrqFairnessTest, EveryMessageArrivesOnce) {
   for (const Pair& pair : pairs) {
     for (uint64_t i = 0; i < kMessages; ++i) {
       EXPECT_THAT(Poll(pair.client.cq),
-                  Completed(i, IBV_WC_SEND, pair.client.qp_num));
+                  Succeeded(i, IBV_WC_SEND, pair.client.qp_num));
     }
   }
   EXPECT_TRUE(IsEmpty(rcq()));

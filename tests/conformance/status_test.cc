@@ -195,9 +195,9 @@ TEST_P(StatusTest, RequestOfNoBytesChecksNoKey) {
   target.Deregister();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 0), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   ASSERT_THAT(pair.client.Read(2, 0, 0, 0), IsOk());
-  EXPECT_THAT(Poll(pair.client.cq), ReadCompleted(2, 0, pair.client.qp_num));
+  EXPECT_THAT(Poll(pair.client.cq), ReadSucceeded(2, 0, pair.client.qp_num));
 }
 
 // --- The local region refuses ------------------------------------------------
@@ -343,7 +343,7 @@ TEST_P(StatusTest, NoFailureNothingToExplain) {
   const Pair pair = ConnectedPair();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_EQ(Explanation(pair.client), "");
   EXPECT_EQ(Explanation(pair.server), "");
 }
@@ -393,7 +393,7 @@ TEST_P(StatusTest, ANewConnectionWorksAfterAFailure) {
   const Pair pair = ConnectedPair();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
 }
 
 }  // namespace

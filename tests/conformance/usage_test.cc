@@ -68,7 +68,7 @@ TEST_P(UsageTest, SourceOfAReadMustBeReadable) {
     pair.server.region->Fill(0x5a);
     ASSERT_THAT(client.Read(1, 0, 0, 8), IsOk());
     ExpectSuccessIff(
-        allowed, client, ReadCompleted(1, 8, client.qp_num),
+        allowed, client, ReadSucceeded(1, 8, client.qp_num),
         FailedWith(1, provider().RefusedRead(IBV_WC_REM_ACCESS_ERR),
                    client.qp_num),
         "lacks REMOTE_READ");
@@ -83,7 +83,7 @@ TEST_P(UsageTest, DestinationOfAWriteMustBeWritable) {
     client.region->Fill(0x5a);
     ASSERT_THAT(client.Write(1, 0, 0, 8), IsOk());
     ExpectSuccessIff(allowed, client,
-                     Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
+                     Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
                      EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
                                client.qp_num),
                      "lacks REMOTE_WRITE");
@@ -97,7 +97,7 @@ TEST_P(UsageTest, DestinationOfAnAtomicWriteMustBeWritable) {
     const End& client = pair.client;
     ASSERT_THAT(client.AtomicWrite(1, 0, UINT64_MAX), IsOk());
     ExpectSuccessIff(allowed, client,
-                     Completed(1, IBV_WC_RDMA_WRITE, client.qp_num),
+                     Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
                      EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
                                client.qp_num),
                      "lacks REMOTE_WRITE");
@@ -131,7 +131,7 @@ TEST_P(UsageTest, DestinationOfAReadMustBeWritable) {
     const End& client = pair.client;
     pair.server.region->Fill(0x5a);
     ASSERT_THAT(client.Read(1, 0, 0, 8), IsOk());
-    ExpectSuccessIff(allowed, client, ReadCompleted(1, 8, client.qp_num),
+    ExpectSuccessIff(allowed, client, ReadSucceeded(1, 8, client.qp_num),
                      FailedWith(1, IBV_WC_LOC_PROT_ERR, client.qp_num),
                      "lacks");
     EXPECT_EQ(client.region->bytes()[0], allowed ? 0x5a : 0);
@@ -143,7 +143,7 @@ TEST_P(UsageTest, AnyRegionCanBeTheSourceOfAWrite) {
     const End& client = pair.client;
     ASSERT_THAT(client.Write(1, 0, 0, 8), IsOk());
     EXPECT_THAT(Poll(client.cq),
-                Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+                Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
   });
 }
 
@@ -152,7 +152,7 @@ TEST_P(UsageTest, AnyRegionCanBeTheSourceOfASend) {
     const End& client = pair.client;
     ASSERT_THAT(pair.server.Recv(2, 0, 8), IsOk());
     ASSERT_THAT(client.Send(1, 0, 8), IsOk());
-    EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_SEND, client.qp_num));
+    EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
   });
 }
 

@@ -24,7 +24,7 @@ TEST_P(WriteTest, BringsTheBytesToTheOtherSide) {
   const std::span<uint8_t> target = pair.server.region->bytes();
   client.region->Fill(0xa5);
   ASSERT_THAT(client.Write(1, 32, 16, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
 
   EXPECT_THAT(target.subspan(32, 8), Each(0xa5));
   EXPECT_THAT(target.first(32), Each(0));
@@ -38,7 +38,7 @@ TEST_P(WriteTest, WorksFromBothSides) {
   pair.server.region->Fill(0x51);
   ASSERT_THAT(pair.server.Write(1, 0, 0, 64), IsOk());
   EXPECT_THAT(Poll(pair.server.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.server.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.server.qp_num));
   EXPECT_THAT(pair.client.region->bytes().first(64), Each(0x51));
   EXPECT_TRUE(IsEmpty(pair.client.cq));
 }
@@ -48,7 +48,7 @@ TEST_P(WriteTest, CopiesFromTheOffsetOfTheSourceToThatOfTheDestination) {
   Number(pair.client.region->bytes(), 0);
   ASSERT_THAT(pair.client.Write(1, 5, 201, 31), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_TRUE(std::ranges::equal(pair.server.region->bytes().subspan(5, 31),
                                  pair.client.region->bytes().subspan(201, 31)));
 }
@@ -58,7 +58,7 @@ TEST_P(WriteTest, ReachesTheLastByteOfBothRegions) {
   pair.client.region->Fill(0x77);
   ASSERT_THAT(pair.client.Write(1, 99, 99, 1), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_EQ(pair.server.region->bytes()[99], 0x77);
   EXPECT_EQ(pair.server.region->bytes()[98], 0);
 }
@@ -68,7 +68,7 @@ TEST_P(WriteTest, BringsAMebibyte) {
   Number(pair.client.region->bytes(), 1);
   ASSERT_THAT(pair.client.Write(1, 0, 0, 1 << 20), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_TRUE(std::ranges::equal(pair.client.region->bytes(),
                                  pair.server.region->bytes()));
 }
@@ -79,7 +79,7 @@ TEST_P(WriteTest, OfNoBytesMayTouchNoMemory) {
   ASSERT_THAT(rpma_write(client.conn, nullptr, 0, nullptr, 0, 0,
                          RPMA_F_COMPLETION_ALWAYS, Context(1)),
               IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
 }
 
 TEST_P(WriteTest, OfNoBytesMayStandAnywhereInARegion) {
@@ -87,9 +87,9 @@ TEST_P(WriteTest, OfNoBytesMayStandAnywhereInARegion) {
   const End& client = pair.client;
   client.region->Fill(0xa5);
   ASSERT_THAT(client.Write(1, 0, 0, 0), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
   ASSERT_THAT(client.Write(2, 4096, 4096, 0), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
 }
 
@@ -99,7 +99,7 @@ TEST_P(WriteTest, WithoutACompletionStillBringsItsBytes) {
   client.region->Fill(0xa5);
   ASSERT_THAT(client.Write(1, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR), IsOk());
   ASSERT_THAT(client.Write(2, 8, 0, 8), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_TRUE(IsEmpty(client.cq));
   EXPECT_THAT(pair.server.region->bytes().first(16), Each(0xa5));
 }
@@ -116,7 +116,7 @@ TEST_P(WriteTest, ReadOnlyMemoryCanBeTheSource) {
   ASSERT_THAT(rpma_write(client.conn, client.remote, 0, source, 0,
                          sizeof(kText), RPMA_F_COMPLETION_ALWAYS, Context(1)),
               IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_TRUE(std::ranges::equal(
       pair.server.region->bytes().first(sizeof(kText)), kText));
 }
@@ -137,7 +137,7 @@ TEST_P(WriteWithImmTest, CompletesAReceiveWhoseBufferItLeavesAlone) {
   client.region->Fill(0xa5);
   ASSERT_THAT(server.Recv(1, 512, 64), IsOk());
   ASSERT_THAT(client.WriteWithImm(2, 32, 0, 16, 0x01020304), IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(Poll(server.cq), ReceivedWithImm(1, IBV_WC_RECV_RDMA_WITH_IMM, 16,
                                                0x01020304, server.qp_num));
   EXPECT_THAT(server.region->bytes().subspan(32, 16), Each(0xa5));
@@ -149,7 +149,7 @@ TEST_P(WriteWithImmTest, MayBeLongerThanTheReceive) {
   ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
   ASSERT_THAT(pair.client.WriteWithImm(2, 1024, 0, 1024, 7), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              Completed(2, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+              Succeeded(2, IBV_WC_RDMA_WRITE, pair.client.qp_num));
   EXPECT_THAT(Poll(pair.server.cq),
               ReceivedWithImm(1, IBV_WC_RECV_RDMA_WITH_IMM, 1024, 7,
                               pair.server.qp_num));
@@ -165,8 +165,8 @@ TEST_P(WriteWithImmTest, OfNoBytesConsumesAReceive) {
   ASSERT_THAT(rpma_write_with_imm(client.conn, nullptr, 0, nullptr, 0, 0,
                                   RPMA_F_COMPLETION_ALWAYS, 11, Context(4)),
               IsOk());
-  EXPECT_THAT(Poll(client.cq), Completed(3, IBV_WC_RDMA_WRITE, client.qp_num));
-  EXPECT_THAT(Poll(client.cq), Completed(4, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(3, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(4, IBV_WC_RDMA_WRITE, client.qp_num));
   EXPECT_THAT(Poll(server.cq), ReceivedWithImm(1, IBV_WC_RECV_RDMA_WITH_IMM, 0,
                                                10, server.qp_num));
   EXPECT_THAT(Poll(server.cq), ReceivedWithImm(2, IBV_WC_RECV_RDMA_WITH_IMM, 0,
@@ -179,7 +179,7 @@ TEST_P(WriteWithImmTest, CarriesAllValuesOfTheImmediate) {
     ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
     ASSERT_THAT(pair.client.WriteWithImm(2, 0, 0, 8, imm), IsOk());
     EXPECT_THAT(Poll(pair.client.cq),
-                Completed(2, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+                Succeeded(2, IBV_WC_RDMA_WRITE, pair.client.qp_num));
     EXPECT_THAT(Poll(pair.server.cq),
                 ReceivedWithImm(1, IBV_WC_RECV_RDMA_WITH_IMM, 8, imm,
                                 pair.server.qp_num));
@@ -215,7 +215,7 @@ TEST_P(NoWriteWithImmTest, ItIsRefusedWhenPosted) {
   EXPECT_TRUE(IsEmpty(pair.server.cq));
 
   ASSERT_THAT(client.Write(3, 0, 0, 8), IsOk());  // the connection goes on
-  EXPECT_THAT(Poll(client.cq), Completed(3, IBV_WC_RDMA_WRITE, client.qp_num));
+  EXPECT_THAT(Poll(client.cq), Succeeded(3, IBV_WC_RDMA_WRITE, client.qp_num));
 }
 
 }  // namespace
