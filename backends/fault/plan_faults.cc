@@ -71,6 +71,11 @@ bool ParseEvent(RuleReader& reader, Fault* fault) {
   }
   if (!ReadParameters(reader, kAllowed, fault)) return false;
   const Word* const as = reader.Find("as");
+  if (as != nullptr && fault->as == RDMA_CM_EVENT_CONNECT_REQUEST) {
+    return reader.Refuse(*as,
+                         "only CONNECT_REQUEST itself brings a connection; "
+                         "allowed are all other events");
+  }
   const Word* const ahead = reader.Find("ahead");
   const Word* const delay = reader.Find("delay");
   if ((as != nullptr) + (ahead != nullptr) + (delay != nullptr) != 1) {

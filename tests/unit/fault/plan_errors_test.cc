@@ -174,6 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"event ESTABLISHED as", "line 1, column 19: as needs a value"},
         Bad{"event ESTABLISHED as=CLOSED",
             R"(line 1, column 22: as cannot be "CLOSED"; allowed are ADDR_RES)"},
+        Bad{"event ESTABLISHED as=CONNECT_REQUEST",
+            "line 1, column 22: only CONNECT_REQUEST itself brings a "},
         Bad{"event ESTABLISHED delay=1",
             "line 1, column 25: delay cannot be"}));
 
