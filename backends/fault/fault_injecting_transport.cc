@@ -57,11 +57,19 @@ FaultInjectingTransport::FaultInjectingTransport(Transport& inner)
 
 FaultInjectingTransport::~FaultInjectingTransport() = default;
 
-void FaultInjectingTransport::SetPlan(std::span<const CallFault> faults) {
-  auto plan = std::make_unique<Plan>(faults);
+std::shared_ptr<FaultInjectingTransport::Plan>
+FaultInjectingTransport::MakePlan(std::span<const CallFault> faults) {
+  return std::make_shared<Plan>(faults);
+}
+
+void FaultInjectingTransport::AdoptPlan(std::shared_ptr<Plan> plan) {
   const std::unique_lock lock(mutex_);
   plan_.swap(plan);
   has_plan_.store(true, kRelaxed);
+}
+
+void FaultInjectingTransport::SetPlan(std::span<const CallFault> faults) {
+  AdoptPlan(MakePlan(faults));
 }
 
 void FaultInjectingTransport::ClearPlan() {

@@ -49,6 +49,10 @@ class FaultInjectingTransport final : public Transport {
   // Replaces the plan; all counts start at 0. Without any fault calls are only
   // counted. Throws std::bad_alloc, then the old plan stays.
   void SetPlan(std::span<const CallFault> faults);
+  // The same in two steps, of which the second does not throw.
+  struct Plan;
+  static std::shared_ptr<Plan> MakePlan(std::span<const CallFault> faults);
+  void AdoptPlan(std::shared_ptr<Plan> plan);
   // Nothing fails or is counted any more, and all counts are 0.
   void ClearPlan();
 
@@ -120,7 +124,6 @@ class FaultInjectingTransport final : public Transport {
   Errno DestroyQp(rdma_cm_id* id) override;
 
  private:
-  struct Plan;
   struct Verdict;  // how a call fails, if it does
 
   Verdict Count(Call call);
@@ -136,7 +139,7 @@ class FaultInjectingTransport final : public Transport {
   Transport& inner_;
   std::atomic<bool> has_plan_ = false;  // a hint: mutex_ guards the plan
   mutable std::shared_mutex mutex_;     // held to look at the plan only
-  std::unique_ptr<Plan> plan_;
+  std::shared_ptr<Plan> plan_;
   Survivors survivors_;
 };
 
