@@ -271,6 +271,15 @@ int rpma_emu_get_fired(struct rpma_emu_fabric *fabric, size_t rule,
  */
 int rpma_emu_reclaim(struct rpma_emu_fabric *fabric);
 
+/*
+ * The same for a program that has ended: also destroys the peers, regions and
+ * endpoints that it failed to delete, whose handles must not be used any more.
+ * What rpma_emu_get_census() counts afterwards it never tried to delete.
+ *
+ *   RPMA_E_INVAL     as for rpma_emu_reclaim()
+ */
+int rpma_emu_reclaim_all(struct rpma_emu_fabric *fabric);
+
 #ifdef __cplusplus
 }
 #endif

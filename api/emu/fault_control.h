@@ -39,6 +39,7 @@ class FaultControl {
 
   // See FaultInjectingTransport::Reclaim().
   bool Reclaim() { return calls_.Reclaim(); }
+  bool ReclaimAll() { return calls_.ReclaimAll(); }
 
   // Warns of each rule that has not fired.
   void LogUnfired() const;

@@ -44,12 +44,28 @@ int rpma_emu_get_fired(rpma_emu_fabric* fabric, size_t rule, uint64_t* fired) {
   });
 }
 
+namespace {
+
+Rc CheckReclaimed(bool all, const char* function) {
+  if (all) return Rc::kOk;
+  RPMA_LOG(ERROR,
+           "%s(): objects that a failing call left alive are in use by objects "
+           "of the program",
+           function);
+  return Rc::kInval;
+}
+
+}  // namespace
+
 int rpma_emu_reclaim(rpma_emu_fabric* fabric) {
   return rpma::OnNetwork(fabric, [](Network& network) {
-    if (network.faults().Reclaim()) return Rc::kOk;
-    RPMA_LOG(ERROR,
-             "rpma_emu_reclaim(): objects that a failing call left alive are "
-             "in use by objects of the program");
-    return Rc::kInval;
+    return CheckReclaimed(network.faults().Reclaim(), "rpma_emu_reclaim");
+  });
+}
+
+int rpma_emu_reclaim_all(rpma_emu_fabric* fabric) {
+  return rpma::OnNetwork(fabric, [](Network& network) {
+    return CheckReclaimed(network.faults().ReclaimAll(),
+                          "rpma_emu_reclaim_all");
   });
 }

@@ -63,9 +63,12 @@ class FaultInjectingTransport final : public Transport {
   // How many calls the fault of this index made fail. 0 if there is none.
   uint64_t FiredBy(size_t fault) const;
 
-  // Destroys the survivors. False: some are in use by what is none; they stay.
-  // REQUIRES: nobody will use them or call for their destruction again.
-  bool Reclaim() { return survivors_.FreeAll(); }
+  // Destroys the survivors but PDs. False: some are in use by what is none;
+  // they stay. REQUIRES: nobody will use them or call for their destruction
+  // again.
+  bool Reclaim() { return survivors_.Free(Survivors::Scope::kGivenUp); }
+  // The same for PDs, too, and for the event channels of surviving ids.
+  bool ReclaimAll() { return survivors_.Free(Survivors::Scope::kAll); }
 
   // Whether the calling thread is inside a call of a FaultInjectingTransport
   // with a plan.

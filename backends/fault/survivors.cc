@@ -10,7 +10,7 @@ namespace {
 constexpr Call kOrder[] = {
     Call::kAckCmEvent, Call::kDestroyQp,           Call::kDestroyId,
     Call::kDestroyCq,  Call::kDestroyCompChannel,  Call::kDestroySrq,
-    Call::kDeregMr,    Call::kDestroyEventChannel,
+    Call::kDeregMr,    Call::kDestroyEventChannel, Call::kDeallocPd,
 };
 
 const rdma_cm_id* AccountOf(const rdma_cm_event& event) {
@@ -38,7 +38,7 @@ bool Survivors::Take(Fits fits, Survivor* survivor) {
 }
 
 void Survivors::Add(Call call, void* handle) {
-  if (call == Call::kDeallocPd || handle == nullptr) return;
+  if (handle == nullptr) return;
   Survivor added = {call, handle};
   if (call == Call::kAckCmEvent) {
     added.event_of = AccountOf(*static_cast<const rdma_cm_event*>(handle));
@@ -81,13 +81,18 @@ bool Survivors::Need(rdma_event_channel* channel) {
   return true;
 }
 
-bool Survivors::FreeAll() {
+bool Survivors::Free(Scope scope) {
   std::array<Survivor, kMost> in_use;
   size_t count_in_use = 0;
   for (const Call call : kOrder) {
+    if (call == Call::kDeallocPd && scope == Scope::kGivenUp) continue;
     Survivor survivor;
     while (Take([call](const Survivor& each) { return each.call == call; },
                 &survivor)) {
+      if (call == Call::kDestroyId && scope == Scope::kAll) {
+        Add(Call::kDestroyEventChannel,
+            static_cast<const rdma_cm_id*>(survivor.handle)->channel);
+      }
       if (Destroy(survivor) == Errno::kOk) continue;
       in_use[count_in_use++] = survivor;
     }
@@ -116,6 +121,8 @@ Errno Survivors::Destroy(const Survivor& survivor) {
       return transport_.DestroySrq(static_cast<ibv_srq*>(handle));
     case Call::kDeregMr:
       return transport_.DeregMr(static_cast<ibv_mr*>(handle));
+    case Call::kDeallocPd:
+      return transport_.DeallocPd(static_cast<ibv_pd*>(handle));
     default:
       transport_.DestroyEventChannel(static_cast<rdma_event_channel*>(handle));
       return Errno::kOk;

@@ -15,8 +15,7 @@
 namespace rpma::fault {
 
 // Remembers up to kMost objects and events of one Transport, without
-// allocating, by the call that destroys them. Those beyond are forgotten, and
-// PDs, which no caller gives up, are left out.
+// allocating, by the call that destroys them. Those beyond are forgotten.
 //
 // Threads: every call may be made from any thread. No lock is held while the
 // Transport is called.
@@ -39,8 +38,12 @@ class Survivors {
   // Whether ids among the survivors are on the channel. Then it is added, too.
   bool Need(rdma_event_channel* channel);
 
-  // Destroys all. False: some are in use, and stay.
-  bool FreeAll();
+  enum class Scope {
+    kGivenUp,  // all but PDs, which no caller gives up
+    kAll,      // and the event channels that ids among them are on
+  };
+  // Destroys them. False: some are in use, and stay.
+  bool Free(Scope scope);
 
  private:
   struct Survivor {

@@ -138,6 +138,22 @@ TEST_F(EmuFaultsTest, WhatOutlivesItsProgramIsReclaimed) {
   EXPECT_THAT(rpma_peer_delete(peer.address()), IsOk());
 }
 
+TEST_F(EmuFaultsTest, AProgramThatEndedTakesWithItWhatItFailedToDelete) {
+  // Static, as LeakSanitizer wants to see what stays.
+  static rpma_peer* peer = nullptr;
+  static rpma_ep* endpoint = nullptr;
+  ASSERT_THAT(rpma_peer_new(context_, &peer), IsOk());
+  ASSERT_THAT(rpma_ep_listen(peer, "127.0.0.1", "7300", &endpoint), IsOk());
+  ASSERT_THAT(SetFaults("fail any from=1"), IsOk());
+  EXPECT_THAT(rpma_ep_shutdown(&endpoint), RcIs(RPMA_E_PROVIDER));
+  EXPECT_THAT(rpma_peer_delete(&peer), RcIs(RPMA_E_PROVIDER));
+  log_.TakeErrors();
+  EXPECT_THAT(rpma_emu_reclaim_all(fabric_), IsOk());
+  rpma_emu_census census{};
+  EXPECT_THAT(rpma_emu_get_census(fabric_, &census), IsOk());
+  EXPECT_EQ(census.pds + census.cm_ids + census.event_channels, 0u);
+}
+
 TEST_F(EmuFaultsTest, NullIsTheDefaultFabric) {
   ASSERT_THAT(rpma_emu_set_faults(nullptr, "fail ibv_alloc_pd"), IsOk());
   EXPECT_THAT(TryPeer(), IsOk());

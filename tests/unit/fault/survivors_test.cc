@@ -76,6 +76,21 @@ TEST_F(SurvivorsTest, APdIsLeftToTheNextCall) {
   EXPECT_EQ(Make(Call::kDeallocPd), 0);
 }
 
+TEST_F(SurvivorsTest, APdGoesWithAll) {
+  transport_.SetPlan(Faults{{.call = Call::kDeallocPd}});
+  EXPECT_EQ(Make(Call::kDeallocPd), EIO);
+  EXPECT_TRUE(transport_.ReclaimAll());
+  EXPECT_TRUE(transport_.ReclaimAll());
+  EXPECT_EQ(every_.reached(), 1u);
+}
+
+TEST_F(SurvivorsTest, TheChannelOfAnIdGoesWithAll) {
+  transport_.SetPlan(Faults{{.call = Call::kDestroyId}});
+  EXPECT_EQ(Make(Call::kDestroyId), EIO);
+  EXPECT_TRUE(transport_.ReclaimAll());
+  EXPECT_THAT(mock().calls(), ElementsAre("DestroyId", "DestroyEventChannel"));
+}
+
 TEST_F(SurvivorsTest, WhatTheOtherTransportFailsToFreeSurvivesToo) {
   transport_.SetPlan({});
   mock().FailMethod("DestroyCq", Errno{EBUSY});
