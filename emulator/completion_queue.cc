@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "emulator/device.h"
+#include "emulator/fault_injector.h"
+
 namespace rpma::emu {
 
-CompletionChannel::CompletionChannel(ibv_context* device_context)
-    : ibv_comp_channel{} {
+CompletionChannel::CompletionChannel(ibv_context* device_context,
+                                     Device* device)
+    : ibv_comp_channel{}, device_(device) {
   context = device_context;
   fd = -1;
 }
@@ -41,11 +45,22 @@ void CompletionChannel::Push(CompletionQueue& cq) {
   event_fd_.Signal();
 }
 
+CompletionQueue* CompletionChannel::ForeignCq() {
+  if (device_ == nullptr) return nullptr;
+  FaultInjector& faults = device_->environment().faults();
+  if (!faults.active() || !faults.OnCompletionEvent()) return nullptr;
+  return &device_->foreign_cq();
+}
+
 int CompletionChannel::GetEvent(CompletionQueue** cq) {
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
       if (first_ != nullptr) {
+        if (CompletionQueue* const foreign = ForeignCq()) {
+          *cq = foreign;
+          return 0;
+        }
         *cq = first_;
         ++first_->unacked_events_;
         const bool more = --first_->unread_events_ > 0;
@@ -67,8 +82,12 @@ int CompletionChannel::GetEvent(CompletionQueue** cq) {
 
 CompletionQueue::CompletionQueue(ibv_context* device_context, int capacity,
                                  CqOverrun on_overrun,
-                                 CompletionChannel* completion_channel)
-    : ibv_cq{}, on_overrun_(on_overrun), ring_(static_cast<size_t>(capacity)) {
+                                 CompletionChannel* completion_channel,
+                                 FaultInjector* faults)
+    : ibv_cq{},
+      on_overrun_(on_overrun),
+      faults_(faults),
+      ring_(static_cast<size_t>(capacity)) {
   context = device_context;
   channel = completion_channel;
   cqe = capacity;
@@ -82,7 +101,9 @@ CompletionQueue::~CompletionQueue() {
 CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
   const std::lock_guard lock(mutex_);
   if (overrun_.load(std::memory_order_relaxed)) return PushResult::kLost;
-  if (count_ == ring_.size()) {
+  const bool finds_it_full =
+      faults_ != nullptr && faults_->active() && faults_->OnCompletion();
+  if (finds_it_full || count_ == ring_.size()) {
     if (on_overrun_ == CqOverrun::kDrop) return PushResult::kLost;
     overrun_.store(true);
     return PushResult::kOverrun;

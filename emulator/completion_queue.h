@@ -19,17 +19,21 @@
 namespace rpma::emu {
 
 class CompletionQueue;
+class Device;
+class FaultInjector;
 
 // The queue of CQ events that a program waits on. Each CQ stands in it once,
 // with the number of its unread events, so pushing never allocates.
 class CompletionChannel final : public ibv_comp_channel {
  public:
-  explicit CompletionChannel(ibv_context* context);
+  // Without `device` no fault acts on its events.
+  explicit CompletionChannel(ibv_context* context, Device* device = nullptr);
 
   int Open();  // 0 or an errno of eventfd(2)
 
   // Blocks until an event is there and hands it out: 0, EAGAIN (O_NONBLOCK),
-  // EINTR. Holds no lock while it sleeps. CQs with unread events take turns.
+  // EINTR. Holds no lock while it sleeps. CQs with unread events take turns. A
+  // fault may put an event of a foreign CQ before them.
   int GetEvent(CompletionQueue** cq);
 
   int cqs() const { return cqs_.load(); }  // CQs that use this channel
@@ -37,10 +41,12 @@ class CompletionChannel final : public ibv_comp_channel {
  private:
   friend class CompletionQueue;
   void Push(CompletionQueue& cq);
+  CompletionQueue* ForeignCq();  // nullptr: no fault wants an event of it
   // The CQ joins the end of the list or leaves it.
   void Append(CompletionQueue& cq);
   void Remove(CompletionQueue& cq);
 
+  Device* const device_;
   std::mutex mutex_;
   EventFd event_fd_;
   CompletionQueue* first_ = nullptr;  // guarded by mutex_
@@ -78,7 +84,7 @@ class CompletionQueue final : public ibv_cq {
   // `capacity` is what the device made of the size asked for (ibv_cq::cqe).
   // Throws std::bad_alloc.
   CompletionQueue(ibv_context* context, int capacity, CqOverrun on_overrun,
-                  CompletionChannel* channel);
+                  CompletionChannel* channel, FaultInjector* faults = nullptr);
   ~CompletionQueue();
 
   enum class PushResult {
@@ -117,6 +123,7 @@ class CompletionQueue final : public ibv_cq {
   }
 
   const CqOverrun on_overrun_;
+  FaultInjector* const faults_;
   std::atomic<bool> overrun_{false};
 
   std::mutex mutex_;

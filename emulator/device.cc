@@ -63,7 +63,9 @@ struct Device::Impl {
         index(with_index),
         environment(in),
         regions(profile.limits.max_mr),
-        context(self, name, profile, OpenEvents(events)) {}
+        context(self, name, profile, OpenEvents(events)),
+        health(self, in),
+        foreign_cq(context.context(), 1, profile.cq_overrun, nullptr) {}
 
   // A number that no live QP has. REQUIRES: qps_mutex is held.
   uint32_t NextQpNumber() {
@@ -82,6 +84,8 @@ struct Device::Impl {
   MrTable regions;
   AsyncEvents events;
   DeviceContext context;
+  DeviceHealth health;
+  CompletionQueue foreign_cq;
 
   Count pds;
   Count mrs;
@@ -118,9 +122,16 @@ const Profile& Device::profile() const { return impl_->profile; }
 
 DeviceEnvironment& Device::environment() { return impl_->environment; }
 
+DeviceHealth& Device::health() { return impl_->health; }
+
+const DeviceHealth& Device::health() const { return impl_->health; }
+
 MrTable& Device::regions() { return impl_->regions; }
 
+CompletionQueue& Device::foreign_cq() { return impl_->foreign_cq; }
+
 int Device::AllocPd(ProtectionDomain** pd) {
+  if (impl_->health.IsRemoved()) return EIO;
   if (!impl_->pds.Take(impl_->profile.limits.max_pd)) return ENOMEM;
   auto* const made = new (std::nothrow) ProtectionDomain{};
   if (made == nullptr) {
@@ -141,6 +152,7 @@ int Device::DeallocPd(ProtectionDomain* pd) {
 
 int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
                   unsigned access, MemoryRegion** mr) {
+  if (impl_->health.IsRemoved()) return EIO;
   const Profile& profile = impl_->profile;
   const auto start = reinterpret_cast<uintptr_t>(addr);
   const bool writes_remotely =
@@ -199,6 +211,7 @@ int Device::Impl::CheckRange(const ibv_pd* pd, int advice,
 
 int Device::AdviseMr(ProtectionDomain* pd, int advice, uint32_t flags,
                      const ibv_sge* sges, uint32_t num_sge) {
+  if (impl_->health.IsRemoved()) return EIO;
   if (!impl_->profile.advise_mr) return EOPNOTSUPP;
   if (advice < IBV_ADVISE_MR_ADVICE_PREFETCH ||
       advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) {
@@ -214,8 +227,9 @@ int Device::AdviseMr(ProtectionDomain* pd, int advice, uint32_t flags,
 }
 
 int Device::CreateCompChannel(CompletionChannel** channel) {
-  std::unique_ptr<CompletionChannel> made(new (std::nothrow)
-                                              CompletionChannel(context()));
+  if (impl_->health.IsRemoved()) return EIO;
+  std::unique_ptr<CompletionChannel> made(
+      new (std::nothrow) CompletionChannel(context(), this));
   if (made == nullptr) return ENOMEM;
   if (const int error = made->Open()) return error;
   impl_->comp_channels.Take(UINT32_MAX);
@@ -232,6 +246,7 @@ int Device::DestroyCompChannel(CompletionChannel* channel) {
 
 int Device::CreateCq(int cqe, CompletionChannel* channel,
                      CompletionQueue** cq) {
+  if (impl_->health.IsRemoved()) return EIO;
   const Profile& profile = impl_->profile;
   if (cqe < 1 || static_cast<uint32_t>(cqe) > profile.limits.max_cqe) {
     return EINVAL;
@@ -241,7 +256,8 @@ int Device::CreateCq(int cqe, CompletionChannel* channel,
   }
   if (!impl_->cqs.Take(profile.limits.max_cq)) return ENOMEM;
   try {
-    *cq = new CompletionQueue(context(), cqe, profile.cq_overrun, channel);
+    *cq = new CompletionQueue(context(), cqe, profile.cq_overrun, channel,
+                              &impl_->environment.faults());
   } catch (const std::bad_alloc&) {
     impl_->cqs.GiveBack();
     return ENOMEM;
@@ -260,6 +276,7 @@ int Device::DestroyCq(CompletionQueue* cq) {
 
 int Device::CreateSrq(ProtectionDomain* pd, uint32_t max_wr, uint32_t max_sge,
                       uint32_t srq_limit, SharedReceiveQueue** srq) {
+  if (impl_->health.IsRemoved()) return EIO;
   const DeviceLimits& limits = impl_->profile.limits;
   if (max_wr == 0 || max_wr > limits.max_srq_wr || max_sge == 0 ||
       max_sge > limits.max_sge || srq_limit > max_wr) {
@@ -288,6 +305,7 @@ int Device::DestroySrq(SharedReceiveQueue* srq) {
 int Device::CreateQp(ProtectionDomain* pd,
                      const QueuePairAttributes& attributes,
                      std::shared_ptr<QueuePair>* qp) {
+  if (impl_->health.IsRemoved()) return EIO;
   const DeviceLimits& limits = impl_->profile.limits;
   const auto ours = [this](const auto* object) {
     return object == nullptr || object->context == context();
@@ -355,19 +373,28 @@ int Device::GetAsyncEvent(ibv_async_event* event) {
   return 0;
 }
 
-void Device::FailOverrunQps() {
-  uint32_t checked = 0;
+template <typename Work>
+void Device::ForEachQp(Work work) {
+  uint32_t done = 0;
   for (;;) {
     std::shared_ptr<QueuePair> qp;
     {
       const std::lock_guard lock(impl_->qps_mutex);
-      const auto next = impl_->qps.upper_bound(checked);
+      const auto next = impl_->qps.upper_bound(done);
       if (next == impl_->qps.end()) return;
       qp = next->second;
     }
-    checked = qp->qp_num;
-    qp->FailIfOverrun();
+    done = qp->qp_num;
+    work(*qp);
   }
+}
+
+void Device::FailOverrunQps() {
+  ForEachQp([](QueuePair& qp) { qp.FailIfOverrun(); });
+}
+
+void Device::EndQps(const char* why) {
+  ForEachQp([why](QueuePair& qp) { qp.End(why); });
 }
 
 ObjectCensus Device::Census() const {

@@ -14,6 +14,8 @@
 #include <string_view>
 
 #include "emulator/completion_queue.h"
+#include "emulator/device_health.h"
+#include "emulator/fault_injector.h"
 #include "emulator/memory_region.h"
 #include "emulator/profile.h"
 #include "emulator/queue_pair.h"
@@ -38,6 +40,9 @@ class DeviceEnvironment {
   virtual Scheduler* scheduler() { return nullptr; }
   // A hardware time as this fabric lets it pass.
   virtual std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) = 0;
+  virtual FaultInjector& faults() = 0;
+  // Does what faults left to do at devices (FaultInjector::unfinished()).
+  virtual void FinishDeviceFaults() = 0;
 };
 
 struct ObjectCensus {
@@ -50,7 +55,8 @@ struct ObjectCensus {
 };
 
 // Results are 0 or an errno; on failure no out-parameter is written and nothing
-// stays allocated. No call throws (std::bad_alloc becomes ENOMEM).
+// stays allocated. No call throws (std::bad_alloc becomes ENOMEM). On a device
+// that was removed all but destroying fails with EIO.
 //
 // Threads: all calls, any thread, except the destruction of an object in use.
 class Device {
@@ -75,7 +81,12 @@ class Device {
   uint64_t guid() const;  // network byte order
   const Profile& profile() const;
   DeviceEnvironment& environment();
+  DeviceHealth& health();
+  const DeviceHealth& health() const;
   MrTable& regions();
+  // For a completion event that names it: it is nobody's, and acknowledging its
+  // events does nothing.
+  CompletionQueue& foreign_cq();
 
   int AllocPd(ProtectionDomain** pd);
   int DeallocPd(ProtectionDomain* pd);  // EBUSY while it has children
@@ -121,11 +132,16 @@ class Device {
 
   // Moves the QPs to ERR whose CQs have overrun. No lock is held.
   void FailOverrunQps();
+  // Moves all QPs to ERR; `why`, a sentence, becomes their explanation. No lock
+  // is held.
+  void EndQps(const char* why);
 
   ObjectCensus Census() const;
 
  private:
   struct Impl;
+  template <typename Work>
+  void ForEachQp(Work work);  // without a lock
   std::unique_ptr<Impl> impl_;
 };
 

@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <iterator>
 
 namespace rpma::emu {
 namespace {
@@ -111,7 +112,47 @@ void AddAccess(Text& text, const char* range, const char* key,
   }
 }
 
+void AddNoAnswer(Text& text, const Reason& reason) {
+  text.Add("the remote queue pair did not answer %" PRIu64 " %s", reason.limit,
+           reason.limit == 1 ? "try" : "tries");
+  if (reason.by_fault) {
+    text.Add("; fault rule %zu took the last one", reason.rule);
+  } else if (reason.device != nullptr) {
+    text.Add("; %s %s", reason.device, reason.trouble);
+  }
+}
+
 }  // namespace
+
+const char* NameOf(ibv_wc_status status) {
+  constexpr const char* kNames[] = {"SUCCESS",
+                                    "LOC_LEN_ERR",
+                                    "LOC_QP_OP_ERR",
+                                    "LOC_EEC_OP_ERR",
+                                    "LOC_PROT_ERR",
+                                    "WR_FLUSH_ERR",
+                                    "MW_BIND_ERR",
+                                    "BAD_RESP_ERR",
+                                    "LOC_ACCESS_ERR",
+                                    "REM_INV_REQ_ERR",
+                                    "REM_ACCESS_ERR",
+                                    "REM_OP_ERR",
+                                    "RETRY_EXC_ERR",
+                                    "RNR_RETRY_EXC_ERR",
+                                    "LOC_RDD_VIOL_ERR",
+                                    "REM_INV_RD_REQ_ERR",
+                                    "REM_ABORT_ERR",
+                                    "INV_EECN_ERR",
+                                    "INV_EEC_STATE_ERR",
+                                    "FATAL_ERR",
+                                    "RESP_TIMEOUT_ERR",
+                                    "GENERAL_ERR",
+                                    "TM_ERR",
+                                    "TM_RNDV_INCOMPLETE"};
+  static_assert(std::size(kNames) == IBV_WC_TM_RNDV_INCOMPLETE + 1);
+  const auto index = static_cast<size_t>(status);
+  return index < std::size(kNames) ? kNames[index] : "an unknown status";
+}
 
 void WriteExplanation(const Request& request, const Reason& reason,
                       const MrTable& regions, char (&buffer)[kMaxExplanation]) {
@@ -139,12 +180,18 @@ void WriteExplanation(const Request& request, const Reason& reason,
       return text.Add("the responder serves %" PRIu64 " at a time",
                       reason.limit);
     case Cause::kNoReceive:
-      return text.Add("no receive was posted");
+      if (!reason.by_fault) return text.Add("no receive was posted");
+      return text.Add("fault rule %zu answered with RNR NAKs", reason.rule);
     case Cause::kNoAnswer:
-      return text.Add("the remote queue pair did not answer %" PRIu64 " %s",
-                      reason.limit, reason.limit == 1 ? "try" : "tries");
+      return AddNoAnswer(text, reason);
     case Cause::kConnectionEnded:
       return text.Add("the remote queue pair had ended the connection");
+    case Cause::kInjected:
+      return text.Add("completed with %s by fault rule %zu",
+                      NameOf(reason.status), reason.rule);
+    case Cause::kInjectedReceive:
+      return text.Add("its receive completed with %s by fault rule %zu",
+                      NameOf(reason.status), reason.rule);
   }
 }
 

@@ -4,6 +4,8 @@
 #ifndef RPMA_EMULATOR_EXPLANATION_H_
 #define RPMA_EMULATOR_EXPLANATION_H_
 
+#include <infiniband/verbs.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -26,6 +28,8 @@ enum class Cause : uint32_t {
   kNoReceive,        // was posted
   kNoAnswer,         // of the remote queue pair
   kConnectionEnded,  // iWARP: before the request was executed
+  kInjected,         // a fault completed the request
+  kInjectedReceive,  // a fault completed its receive
 };
 
 struct Reason {
@@ -37,7 +41,17 @@ struct Reason {
   uint64_t length = 0;
   unsigned rights = 0;  // that the access needs
   uint64_t limit = 0;   // that was exceeded, or the number of tries
+  // For the causes with a fault, also that of the last loss before kNoAnswer.
+  bool by_fault = false;
+  size_t rule = 0;
+  ibv_wc_status status = IBV_WC_SUCCESS;  // that the fault chose
+  // The device that was silent, and its trouble; both live as long as it.
+  const char* device = nullptr;
+  const char* trouble = nullptr;
 };
+
+// "REM_ACCESS_ERR" for IBV_WC_REM_ACCESS_ERR.
+const char* NameOf(ibv_wc_status status);
 
 constexpr size_t kMaxExplanation = 320;  // bytes, the NUL included
 

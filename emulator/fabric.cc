@@ -130,6 +130,11 @@ Device* Fabric::FindDevice(std::string_view name) {
   return nullptr;
 }
 
+Device* Fabric::DeviceAt(size_t index) {
+  const std::shared_lock lock(mutex_);
+  return index < devices_.size() ? devices_[index].get() : nullptr;
+}
+
 Device* Fabric::FindDevice(const ibv_context* context) {
   const std::shared_lock lock(mutex_);
   for (const auto& device : devices_) {
@@ -164,28 +169,6 @@ Fabric::Census Fabric::TakeCensus() const {
   return census;
 }
 
-int Fabric::SetFaults(std::vector<Fault> faults, std::string* error) {
-  for (const Fault& fault : faults) {
-    if (fault.device.empty() || FindDevice(fault.device) != nullptr) continue;
-    *error = "there is no device \"" + fault.device + "\"";
-    return EINVAL;
-  }
-  faults_ = std::move(faults);
-  return 0;
-}
-
-void Fabric::ClearFaults() { faults_.clear(); }
-
-FaultCounts Fabric::fault_counts() const { return {}; }
-
-uint64_t Fabric::FaultFired(size_t /*index*/) const { return 0; }
-
-int Fabric::Inject(const Fault& action, std::string* error) {
-  if (FindDevice(action.device) != nullptr) return 0;
-  *error = "there is no device \"" + action.device + "\"";
-  return EINVAL;
-}
-
 void Fabric::SetLogSink(LogSink sink) { log_sink_ = sink; }
 
 Device* Fabric::DeviceOwning(const sockaddr& address) {
@@ -216,6 +199,34 @@ void Fabric::Log(int level, const char* text) {
   const LogSink sink = log_sink_;
   if (sink != nullptr) sink(level, text);
 }
+
+int Fabric::SetFaults(std::vector<Fault> faults, std::string* error) try {
+  return faults_.Set(
+      std::move(faults),
+      [this](std::string_view name) { return FindDevice(name); }, error);
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+void Fabric::ClearFaults() { faults_.Clear(); }
+
+FaultCounts Fabric::fault_counts() const { return faults_.counts(); }
+
+uint64_t Fabric::FaultFired(size_t index) const { return faults_.fired(index); }
+
+int Fabric::Inject(const Fault& action, std::string* error) try {
+  const int failed = faults_.Inject(
+      action, [this](std::string_view name) { return FindDevice(name); },
+      error);
+  if (failed == 0) FinishDeviceFaults();
+  return failed;
+} catch (const std::bad_alloc&) {
+  *error = kOutOfMemory;
+  return ENOMEM;
+}
+
+FaultInjector& Fabric::faults() { return faults_; }
 
 void Fabric::QueuePairFailed(uint32_t qp_num) { cm_->QueuePairFailed(qp_num); }
 

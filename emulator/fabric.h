@@ -100,6 +100,8 @@ class Fabric final : private DeviceEnvironment {
   TimerQueue& timers() override;
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override;
   void Log(int level, const char* text) override;
+  FaultInjector& faults() override;
+  void FinishDeviceFaults() override;
 
  private:
   Fabric() = default;
@@ -107,17 +109,19 @@ class Fabric final : private DeviceEnvironment {
 
   int AddDevice(std::string_view name, const Profile& profile,
                 std::string* error);
+  void Report(const Device& device, const char* what);
+  Device* DeviceAt(size_t index);  // nullptr: there are fewer
   int Resolve(std::string_view address, std::string_view device, IpAddress* ip,
               Device** found, std::string* error);
 
   FabricOptions options_;
   std::atomic<LogSink> log_sink_ = nullptr;
   TimerQueue timers_;
+  FaultInjector faults_{*this};
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_
   AddressTable addresses_;                        // guarded by mutex_
   std::unique_ptr<ConnectionManager> cm_;
-  std::vector<Fault> faults_;
 };
 
 }  // namespace rpma::emu

@@ -19,13 +19,18 @@ constexpr nanoseconds Exponential(unsigned exponent) {
 // (CMA_IBOE_PACKET_LIFETIME); the local ACK timeout is one more, and cm.c keeps
 // a connection in time-wait as long. CMA_CM_RESPONSE_TIMEOUT is 20,
 // CMA_MAX_CM_RETRIES 15. cm.c leaves min_rnr_timer 0, which IBTA table 45
-// decodes as 655.36 ms.
+// decodes as 655.36 ms. CMA_CM_MRA_SETTING is 24. TCP's are TCP_RTO_MIN,
+// TCP_RTO_MAX and net.ipv4.tcp_retries2.
 constexpr TimerValues kCmaTimers = {
     .ack_timeout = Exponential(19),
     .min_rnr = microseconds(655360),
     .cm_response = Exponential(20),
     .cm_retries = 15,
     .time_wait = Exponential(19),
+    .cm_service = Exponential(24),
+    .tcp_retransmit = std::chrono::milliseconds(200),
+    .max_tcp_retransmit = std::chrono::seconds(120),
+    .tcp_retries = 15,
 };
 
 // As rxe by the specification: drivers/infiniband/sw/rxe/rxe_param.h.

@@ -68,6 +68,13 @@ struct TimerValues {
   std::chrono::nanoseconds cm_response;  // one try of a CM message
   uint8_t cm_retries;                    // tries after the first
   std::chrono::nanoseconds time_wait;    // DREP to TIMEWAIT_EXIT
+  // The CM response time of a peer that has said it will take longer (MRA).
+  std::chrono::nanoseconds cm_service;
+  // iWARP: the first retransmission of TCP, later ones after twice the time
+  // each, and how many there are before the connection ends.
+  std::chrono::nanoseconds tcp_retransmit;
+  std::chrono::nanoseconds max_tcp_retransmit;
+  uint8_t tcp_retries;
 };
 
 struct Profile {

@@ -23,6 +23,10 @@ void Aftermath::Overran(Device& device, int cqe, bool by_flush) {
   overruns_[num_overruns_++] = {&device, cqe, by_flush};
 }
 
+void Aftermath::TouchedDevices(DeviceEnvironment& environment) {
+  unfinished_ = &environment;
+}
+
 void Aftermath::RunAll() {
   const QueuePair* const reports =
       requester_ ? requester_.get() : responder_.get();
@@ -49,12 +53,14 @@ void Aftermath::RunAll() {
     device->environment().Log(by_flush ? LOG_INFO : LOG_ERR, text);
     device->FailOverrunQps();
   }
+  if (unfinished_ != nullptr) unfinished_->FinishDeviceFaults();
 }
 
 QueuePair::Impl::Impl(QueuePair& owner, Device& on_device,
                       ProtectionDomain& domain, const QueuePairAttributes& with)
     : self(owner),
       device(on_device),
+      faults(on_device.environment().faults()),
       profile(on_device.profile()),
       pd(domain),
       attributes(with),
@@ -103,6 +109,7 @@ void QueuePair::Impl::Reset(bool destroy) {
     wait = Wait::kNothing;
     tries = rnr_tries = late_reads = 0;
     late_reads_due = false;
+    under_way = {};
     rq.Clear();
     communication_established = last_wqe_reached = false;
     if (SharedReceiveQueue* const srq = attributes.srq) {
@@ -233,6 +240,12 @@ int QueuePair::ToError() {
   return 0;
 }
 
+void QueuePair::End(const char* why) {
+  const ibv_qp_state now = impl_->state;
+  if (now != IBV_QPS_RESET && now != IBV_QPS_ERR) impl_->SetExplanation(why);
+  (void)ToError();  // EINVAL: it is in RESET
+}
+
 void QueuePair::FailIfOverrun() {
   {
     const std::scoped_lock lock(impl_->sq_mutex, impl_->rq_mutex);
@@ -296,7 +309,10 @@ void QueuePair::Resume() {
   Aftermath after;
   {
     const std::lock_guard lock(impl_->sq_mutex);
-    if (impl_->wait != Impl::Wait::kAnswer) impl_->wait = Impl::Wait::kNothing;
+    if (impl_->wait != Impl::Wait::kAnswer &&
+        impl_->wait != Impl::Wait::kHalted) {
+      impl_->wait = Impl::Wait::kNothing;
+    }
     impl_->Execute(after);
   }
   after.Run();

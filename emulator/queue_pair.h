@@ -123,6 +123,8 @@ class QueuePair final : public ibv_qp,
   void ResumeRequester();
   // One of its CQs has overrun: to ERR, with QP_FATAL, unless it is there.
   void FailIfOverrun();
+  // To ERR, for the reason `why`, a sentence.
+  void End(const char* why);
 
   std::unique_ptr<Impl> impl_;
 };

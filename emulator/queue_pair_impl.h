@@ -16,6 +16,7 @@
 #include "emulator/completion_queue.h"
 #include "emulator/device.h"
 #include "emulator/explanation.h"
+#include "emulator/fault_injector.h"
 #include "emulator/memory_region.h"
 #include "emulator/queue_pair.h"
 #include "emulator/receive_queue.h"
@@ -33,12 +34,16 @@ struct Verdict {
     kNotReady,   // the remote is in INIT
     kNoReceive,  // RNR NAK
     kNoAnswer,   // the remote is not in a state that answers
+    kLost,       // the request or its answer is lost
+    kUnderWay,   // one of them arrives later
+    kHalted,     // nothing moves on the device
     kFailed,
   };
   Outcome outcome = Outcome::kDone;
   // Of a failure.
   ibv_wc_status status = IBV_WC_SUCCESS;  // at the requester
   bool refused = false;                   // by the responder
+  bool injected = false;                  // by a fault; RNR NAKs too
   Reason reason;
   // The receive that fails with it, if any.
   bool has_receive = false;
@@ -46,14 +51,18 @@ struct Verdict {
   ibv_wc_status receive_status = IBV_WC_SUCCESS;
 };
 
+// A failure that the requester finds.
+Verdict LocalFailure(ibv_wc_status status, const Reason& reason);
+
 // What an execution leaves to be done without locks: Run(), called last.
 class Aftermath {
  public:
   void Failed(QueuePair& qp);   // went to ERR by itself, as requester
   void Refused(QueuePair& qp);  // as responder
   void Overran(Device& device, int cqe, bool by_flush);
+  void TouchedDevices(DeviceEnvironment& environment);  // faults did
   void Run() {
-    if (requester_ || responder_ || num_overruns_ > 0) RunAll();
+    if (requester_ || responder_ || num_overruns_ > 0 || unfinished_) RunAll();
   }
 
  private:
@@ -69,6 +78,7 @@ class Aftermath {
   std::shared_ptr<QueuePair> responder_;
   Overrun overruns_[2];  // one execution pushes to two CQs
   int num_overruns_ = 0;
+  DeviceEnvironment* unfinished_ = nullptr;
 };
 
 // Locks: an execution holds the requester's sq_mutex and, for the responder's
@@ -78,6 +88,8 @@ class Aftermath {
 // fails goes to ERR under the mutex its execution holds. So RTS can become ERR
 // under the eyes of the other half, whose queue is flushed by Flush() then.
 struct QueuePair::Impl {
+  using Outcome = Verdict::Outcome;
+
   Impl(QueuePair& owner, Device& on_device, ProtectionDomain& domain,
        const QueuePairAttributes& with);
 
@@ -108,14 +120,35 @@ struct QueuePair::Impl {
   bool ArmTimer(std::chrono::nanoseconds hardware_time);
   Verdict Attempt(Request& request, Aftermath& after);
   Verdict PinLocal(const Request& request);
+  // The request, whose bytes are in `gather`, reaches the responder.
+  Verdict Reach(const Request& request, bool hold, Aftermath& after);
+  uint32_t MaxTries() const;
+  Verdict GiveUp() const;  // no try was answered
   void Settle(Request& request, const Verdict& verdict, Aftermath& after);
-  void AwaitReceive(Request& request, Aftermath& after);
-  void AwaitAnswer(Request& request, Aftermath& after);
+  void AwaitReceive(Request& request, const Verdict& verdict, Aftermath& after);
+  void AwaitAnswer(const Verdict& verdict);
   void Fail(Request& request, const Verdict& verdict, Aftermath& after);
   void Complete(Request& request, ibv_wc_status status, Cause cause,
                 Aftermath& after);
   void PushSendCompletion(const Request& request, uint32_t number, Cause cause,
                           Aftermath& after);
+
+  // --- requester_faults.cc. REQUIRES: sq_mutex is held.
+  // As Reach(), while faults are set.
+  Verdict TryUnderFaults(Request& request, bool first, bool hold,
+                         Aftermath& after);
+  Verdict ApplyToTry(const Injection& injection, Request& request,
+                     Aftermath& after);
+  Verdict CompleteByFault(const Injection& injection, const Request& request,
+                          Aftermath& after);
+  Verdict AnswerRnrByFault(const Injection& injection, const Request& request);
+  Verdict LoseAnswer(const Injection& injection, Request& request,
+                     Aftermath& after);
+  Verdict DelayAnswer(const Injection& injection, Request& request,
+                      Aftermath& after);
+  Verdict PutUnderWay(const Injection& injection);
+  // A wait is over. True: what was under way arrives now.
+  bool HasArrived();
 
   // --- responder.cc. REQUIRES: rq_mutex is held.
   // Executes a request of the remote QP, whose bytes are in `local`. With
@@ -124,10 +157,13 @@ struct QueuePair::Impl {
                 std::span<const Piece> local, bool hold, Aftermath& after);
   void FlushReceiveQueue(Aftermath& after);
 
+  // kDone: it is in a state to serve this requester.
+  Outcome Admit(Impl& requester);
   Verdict Perform(Impl& requester, const Request& request,
                   std::span<const Piece> local, bool hold, Aftermath& after);
   Verdict PerformWrite(Impl& requester, const Request& request,
-                       std::span<const Piece> local, Aftermath& after);
+                       std::span<const Piece> local, bool hold,
+                       Aftermath& after);
   Verdict PerformRead(const Request& request, std::span<const Piece> local);
   Verdict PerformAtomicWrite(const Request& request);
   Verdict PerformFlush(const Request& request);
@@ -137,6 +173,11 @@ struct QueuePair::Impl {
   Verdict AccessRegion(const Request& request, unsigned rights, MrPin* pin);
   Verdict PinReceive(const Request& request, const Receive& receive);
   Verdict NoReceive(Impl& requester);
+  // Lets a receive fail that a message is about to consume, if a fault says so.
+  Verdict FailReceiveByFault(const Receive& receive, bool hold);
+  // A fault completes the request with an error that a responder finds.
+  void RefuseByFault(const Request& request, Verdict& verdict,
+                     Aftermath& after);
   void Refuse(const Verdict& verdict, Aftermath& after);
   void FailReceive(uint64_t wr_id, ibv_wc_status status, Cause cause,
                    Aftermath& after);
@@ -148,6 +189,7 @@ struct QueuePair::Impl {
 
   QueuePair& self;
   Device& device;
+  FaultInjector& faults;
   const Profile& profile;
   ProtectionDomain& pd;
   const QueuePairAttributes attributes;
@@ -167,9 +209,18 @@ struct QueuePair::Impl {
     kNotReady,  // until the remote enters RTR
     kReceive,   // until a receive is posted or the timer expires
     kAnswer,    // until the timer expires
+    kHalted,    // for ever
   } wait = Wait::kNothing;
   uint32_t tries = 0;      // of the request that waits, without an answer
   uint32_t rnr_tries = 0;  // of it after the first
+  Reason loss;             // of the last try that was not answered
+  // An earlier try of the request that waits, or its answer, which a fault
+  // delays. Times as on hardware.
+  struct UnderWay {
+    std::chrono::nanoseconds time_left{0};  // 0: none is
+    std::chrono::nanoseconds waiting{0};    // of it, until the timer expires
+    std::optional<Verdict> answer;          // else it is the request
+  } under_way;
   uint32_t late_reads = 0;
   bool late_reads_due = false;
   std::optional<Timer> timer;

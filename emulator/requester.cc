@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The requester's half of a queue pair: executes its send queue.
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "emulator/queue_pair_impl.h"
 
@@ -28,6 +30,16 @@ ibv_wc_opcode CompletionOpcode(Operation operation) {
   return kPoisonOpcode;
 }
 
+// What TCP waits for an acknowledgement: twice as long each time (RFC 6298).
+std::chrono::nanoseconds TcpTimeout(const TimerValues& timers, uint32_t tries) {
+  constexpr uint32_t kMaxDoublings = 20;
+  const auto time =
+      timers.tcp_retransmit * (int64_t{1} << std::min(tries, kMaxDoublings));
+  return std::min<std::chrono::nanoseconds>(time, timers.max_tcp_retransmit);
+}
+
+}  // namespace
+
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason) {
   Verdict verdict;
   verdict.outcome = Outcome::kFailed;
@@ -35,8 +47,6 @@ Verdict LocalFailure(ibv_wc_status status, const Reason& reason) {
   verdict.reason = reason;
   return verdict;
 }
-
-}  // namespace
 
 int QueuePair::Impl::CheckMayPost() const {
   switch (state) {
@@ -104,22 +114,38 @@ bool QueuePair::Impl::ArmTimer(std::chrono::nanoseconds hardware_time) {
 }
 
 Verdict QueuePair::Impl::Attempt(Request& request, Aftermath& after) {
-  request.started = true;
+  const bool first = !std::exchange(request.started, true);
   if (request.outstanding == 0) request.outstanding = late_reads + 1;
-  if (tries > connection.retry_count) {
-    return LocalFailure(IBV_WC_RETRY_EXC_ERR,
-                        {.cause = Cause::kNoAnswer, .limit = tries});
-  }
+  const bool arrives = HasArrived();
+  if (arrives && under_way.answer.has_value()) return *under_way.answer;
+  if (!arrives && tries > MaxTries()) return GiveUp();
   Verdict verdict = PinLocal(request);
   if (verdict.outcome != Outcome::kDone) return verdict;
   const bool hold = late_reads > 0 && !late_reads_due;
-  Impl& responder = *remote->impl_;
-  {
-    const std::lock_guard lock(responder.rq_mutex);
-    verdict = responder.Serve(*this, request, gather.pieces(), hold, after);
-  }
+  verdict = faults.active() && !arrives
+                ? TryUnderFaults(request, first, hold, after)
+                : Reach(request, hold, after);
   gather.Release();
   return verdict;
+}
+
+Verdict QueuePair::Impl::Reach(const Request& request, bool hold,
+                               Aftermath& after) {
+  Impl& responder = *remote->impl_;
+  const std::lock_guard lock(responder.rq_mutex);
+  return responder.Serve(*this, request, gather.pieces(), hold, after);
+}
+
+uint32_t QueuePair::Impl::MaxTries() const {
+  return profile.iwarp ? profile.timers.tcp_retries : connection.retry_count;
+}
+
+Verdict QueuePair::Impl::GiveUp() const {
+  Reason reason = loss;
+  reason.cause = Cause::kNoAnswer;
+  reason.limit = tries;
+  return LocalFailure(
+      profile.iwarp ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR, reason);
 }
 
 Verdict QueuePair::Impl::PinLocal(const Request& request) {
@@ -155,6 +181,7 @@ void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
                              Aftermath& after) {
   if (verdict.outcome == Outcome::kDone) {
     tries = rnr_tries = 0;
+    under_way = {};
     return Complete(request, IBV_WC_SUCCESS, Cause::kNone, after);
   }
   // Whatever comes of this request, READs posted before it come first.
@@ -169,43 +196,63 @@ void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
       wait = Wait::kNotReady;
       return;
     case Outcome::kNoReceive:
-      return AwaitReceive(request, after);
+      return AwaitReceive(request, verdict, after);
     case Outcome::kNoAnswer:
-      return AwaitAnswer(request, after);
+      if (profile.iwarp) {
+        return Fail(request,
+                    LocalFailure(IBV_WC_WR_FLUSH_ERR,
+                                 {.cause = Cause::kConnectionEnded}),
+                    after);
+      }
+      return AwaitAnswer(verdict);
+    case Outcome::kLost:
+    case Outcome::kUnderWay:
+      return AwaitAnswer(verdict);
+    case Outcome::kHalted:
+      wait = Wait::kHalted;
+      return;
     case Outcome::kFailed:
       return Fail(request, verdict, after);
   }
 }
 
-void QueuePair::Impl::AwaitReceive(Request& request, Aftermath& after) {
+void QueuePair::Impl::AwaitReceive(Request& request, const Verdict& verdict,
+                                   Aftermath& after) {
   rnr_naks.fetch_add(1, std::memory_order_relaxed);
   uint32_t limit = connection.rnr_retry;
   if (limit == kForEver && profile.rnr_retry >= 0) {
     limit = static_cast<uint32_t>(profile.rnr_retry);
   }
   if (limit != kForEver && rnr_tries == limit) {
-    return Fail(request,
-                LocalFailure(IBV_WC_RNR_RETRY_EXC_ERR,
-                             {.cause = Cause::kNoReceive, .limit = limit}),
-                after);
+    return Fail(
+        request,
+        LocalFailure(IBV_WC_RNR_RETRY_EXC_ERR, {.cause = Cause::kNoReceive,
+                                                .limit = limit,
+                                                .by_fault = verdict.injected,
+                                                .rule = verdict.reason.rule}),
+        after);
   }
   tries = 0;  // the NAK was an answer
-  if (limit != kForEver) {
-    ++rnr_tries;
+  under_way = {};
+  if (limit != kForEver) ++rnr_tries;
+  // No receive that is posted ends what a fault does.
+  if (limit != kForEver || verdict.injected) {
     if (!ArmTimer(profile.timers.min_rnr)) return;  // it has "expired"
   }
   wait = Wait::kReceive;
 }
 
-void QueuePair::Impl::AwaitAnswer(Request& request, Aftermath& after) {
-  if (profile.iwarp) {
-    return Fail(
-        request,
-        LocalFailure(IBV_WC_WR_FLUSH_ERR, {.cause = Cause::kConnectionEnded}),
-        after);
+void QueuePair::Impl::AwaitAnswer(const Verdict& verdict) {
+  std::chrono::nanoseconds time = profile.iwarp
+                                      ? TcpTimeout(profile.timers, tries)
+                                      : profile.timers.ack_timeout;
+  if (under_way.time_left.count() > 0) {
+    time = std::min(time, under_way.time_left);
+    under_way.waiting = time;
   }
   ++tries;
-  if (ArmTimer(profile.timers.ack_timeout)) wait = Wait::kAnswer;
+  loss = verdict.reason;
+  if (ArmTimer(time)) wait = Wait::kAnswer;
 }
 
 void QueuePair::Impl::OnTimer() {
@@ -213,7 +260,9 @@ void QueuePair::Impl::OnTimer() {
   {
     const std::lock_guard lock(sq_mutex);
     if (late_reads > 0) late_reads_due = true;
-    if (wait != Wait::kNotReady) wait = Wait::kNothing;
+    if (wait != Wait::kNotReady && wait != Wait::kHalted) {
+      wait = Wait::kNothing;
+    }
     Execute(after);
   }
   after.Run();
@@ -230,7 +279,7 @@ void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
   if (verdict.refused) responder.SetExplanation(text);
 
   ibv_wc_status status = verdict.status;
-  if (verdict.refused && profile.iwarp) {
+  if (verdict.refused && profile.iwarp && !verdict.injected) {
     // RFC 5040: no acknowledgement tells the requester; the end of the
     // connection does, and finds only what waits for a response unfinished.
     status = request.IsReadLike() ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS;
@@ -266,6 +315,7 @@ void QueuePair::Impl::FlushSendQueue(Aftermath& after) {
   wait = Wait::kNothing;
   late_reads = tries = rnr_tries = 0;
   late_reads_due = false;
+  under_way = {};
   if (sq.completed() != sq.end()) ExplainFlush();
   while (sq.executed() != sq.end()) sq.AdvanceExecuted();
   while (sq.completed() != sq.end()) {

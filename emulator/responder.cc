@@ -23,19 +23,29 @@ Verdict NotServed(Outcome outcome) {
   return verdict;
 }
 
+ibv_event_type EventOfRefusal(ibv_wc_status at_requester) {
+  switch (at_requester) {
+    case IBV_WC_REM_ACCESS_ERR:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case IBV_WC_REM_OP_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+      return IBV_EVENT_QP_FATAL;
+    default:
+      return IBV_EVENT_QP_REQ_ERR;
+  }
+}
+
 std::byte* Address(const Request& request) {
   return reinterpret_cast<std::byte*>(request.remote_addr);
 }
 
 }  // namespace
 
-Verdict QueuePair::Impl::Serve(Impl& requester, const Request& request,
-                               std::span<const Piece> local, bool hold,
-                               Aftermath& after) {
+Verdict::Outcome QueuePair::Impl::Admit(Impl& requester) {
   switch (state) {
     case IBV_QPS_INIT:
       waiting_requester = requester.self.weak_from_this();
-      return NotServed(Outcome::kNotReady);
+      return Outcome::kNotReady;
     case IBV_QPS_RTR:
       if (!communication_established) RaiseEvent(IBV_EVENT_COMM_EST);
       communication_established = true;
@@ -44,9 +54,19 @@ Verdict QueuePair::Impl::Serve(Impl& requester, const Request& request,
     case IBV_QPS_SQD:
       break;
     default:
-      return NotServed(Outcome::kNoAnswer);
+      return Outcome::kNoAnswer;
   }
-  if (remote.get() != &requester.self) return NotServed(Outcome::kNoAnswer);
+  return remote.get() == &requester.self ? Outcome::kDone : Outcome::kNoAnswer;
+}
+
+Verdict QueuePair::Impl::Serve(Impl& requester, const Request& request,
+                               std::span<const Piece> local, bool hold,
+                               Aftermath& after) {
+  const Outcome admitted = Admit(requester);
+  if (admitted != Outcome::kDone) return NotServed(admitted);
+  // Its number says that it came before: it is acknowledged again, and only a
+  // READ is executed again (IBTA 9.7.5.1.2).
+  if (request.performed && request.operation != Operation::kRead) return {};
   const Verdict verdict = Perform(requester, request, local, hold, after);
   if (verdict.outcome == Outcome::kFailed && !hold) Refuse(verdict, after);
   return verdict;
@@ -68,7 +88,7 @@ Verdict QueuePair::Impl::Perform(Impl& requester, const Request& request,
     case Operation::kSend:
       return PerformSend(requester, request, local, hold, after);
     case Operation::kWrite:
-      return PerformWrite(requester, request, local, after);
+      return PerformWrite(requester, request, local, hold, after);
     case Operation::kRead:
       return PerformRead(request, local);
     case Operation::kAtomicWrite:
@@ -93,7 +113,7 @@ Verdict QueuePair::Impl::AccessRegion(const Request& request, unsigned rights,
 }
 
 Verdict QueuePair::Impl::PerformWrite(Impl& requester, const Request& request,
-                                      std::span<const Piece> local,
+                                      std::span<const Piece> local, bool hold,
                                       Aftermath& after) {
   MrPin pin;
   Verdict verdict = AccessRegion(request, IBV_ACCESS_REMOTE_WRITE, &pin);
@@ -108,9 +128,12 @@ Verdict QueuePair::Impl::PerformWrite(Impl& requester, const Request& request,
     std::unique_lock<std::mutex> srq_lock;
     const ReceiveQueue& receives = Receives(&srq_lock);
     if (receives.empty()) return NoReceive(requester);
+    verdict = FailReceiveByFault(receives.front(), hold);
+    if (verdict.outcome == Outcome::kFailed && hold) return verdict;
     receive = receives.front().wr_id;
     PopReceive();
   }
+  if (verdict.outcome == Outcome::kFailed) return verdict;
   Transfer({&target, 1}, local);
   CompleteReceive(receive, request, after);
   return {};
@@ -151,7 +174,10 @@ Verdict QueuePair::Impl::PerformSend(Impl& requester, const Request& request,
   const ReceiveQueue& receives = Receives(&srq_lock);
   if (receives.empty()) return NoReceive(requester);
   const uint64_t wr_id = receives.front().wr_id;
-  const Verdict verdict = PinReceive(request, receives.front());
+  Verdict verdict = FailReceiveByFault(receives.front(), hold);
+  if (verdict.outcome == Outcome::kDone) {
+    verdict = PinReceive(request, receives.front());
+  }
   if (verdict.outcome == Outcome::kFailed && hold) return verdict;
   PopReceive();
   if (srq_lock.owns_lock()) srq_lock.unlock();
@@ -200,6 +226,41 @@ Verdict QueuePair::Impl::NoReceive(Impl& requester) {
   return NotServed(Outcome::kNoReceive);
 }
 
+Verdict QueuePair::Impl::FailReceiveByFault(const Receive& receive, bool hold) {
+  if (!faults.active()) return {};
+  const std::optional<Injection> injection = faults.OnReceive(device, hold);
+  if (!injection.has_value()) return {};
+  Verdict verdict =
+      Refusal(IBV_WC_REM_OP_ERR, {.cause = Cause::kInjectedReceive,
+                                  .by_fault = true,
+                                  .rule = injection->rule,
+                                  .status = injection->status});
+  verdict.has_receive = true;
+  verdict.receive_wr_id = receive.wr_id;
+  verdict.receive_status = injection->status;
+  return verdict;
+}
+
+void QueuePair::Impl::RefuseByFault(const Request& request, Verdict& verdict,
+                                    Aftermath& after) {
+  const bool fails_a_receive = request.operation == Operation::kSend &&
+                               (verdict.status == IBV_WC_REM_OP_ERR ||
+                                verdict.status == IBV_WC_REM_INV_REQ_ERR);
+  if (fails_a_receive) {
+    std::unique_lock<std::mutex> srq_lock;
+    const ReceiveQueue& receives = Receives(&srq_lock);
+    if (!receives.empty()) {
+      verdict.has_receive = true;
+      verdict.receive_wr_id = receives.front().wr_id;
+      verdict.receive_status = verdict.status == IBV_WC_REM_OP_ERR
+                                   ? profile.receive_access_status
+                                   : IBV_WC_LOC_LEN_ERR;
+      PopReceive();
+    }
+  }
+  Refuse(verdict, after);
+}
+
 void QueuePair::Impl::Refuse(const Verdict& verdict, Aftermath& after) {
   state = IBV_QPS_ERR;
   after.Refused(self);
@@ -207,8 +268,7 @@ void QueuePair::Impl::Refuse(const Verdict& verdict, Aftermath& after) {
     FailReceive(verdict.receive_wr_id, verdict.receive_status,
                 verdict.reason.cause, after);
   } else {
-    RaiseEvent(verdict.status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
-                                                       : IBV_EVENT_QP_REQ_ERR);
+    RaiseEvent(EventOfRefusal(verdict.status));
   }
 }
 

@@ -38,6 +38,7 @@ struct Request {
   // Execution.
   bool started = false;
   bool done = false;
+  bool performed = false;    // at the responder, whose answer was lost
   bool late = false;         // a READ that later requests overtook
   uint32_t outstanding = 0;  // READs when this one was sent, itself included
   ibv_wc_status status = IBV_WC_SUCCESS;

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace rpma::emu {
 
@@ -195,6 +197,18 @@ ConnectedPair::ConnectedPair(const PairOptions& options)
       client("client", 0, options, environment),
       server("server", 1, options, environment) {
   Connect(client.qp, server.qp, options.connection);
+}
+
+void ConnectedPair::SetFaults(std::vector<Fault> faults) {
+  std::string error;
+  EXPECT_EQ(environment.faults().Set(
+                std::move(faults),
+                [this](std::string_view name) {
+                  return name == "client" ? &client.device : &server.device;
+                },
+                &error),
+            0)
+      << error;
 }
 
 bool Eventually(const std::function<bool()>& done) {

@@ -41,6 +41,8 @@ class TestEnvironment final : public DeviceEnvironment {
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override {
     return time / divisor_;
   }
+  FaultInjector& faults() override { return faults_; }
+  void FinishDeviceFaults() override { faults_.TakeUnfinished(); }
 
  private:
   const int divisor_;
@@ -48,6 +50,7 @@ class TestEnvironment final : public DeviceEnvironment {
   std::vector<uint32_t> failed_qps_;  // guarded by mutex_, as all below
   std::vector<LogLine> log_;
   TimerQueue timers_;
+  FaultInjector faults_{*this};
 };
 
 // What a pair is made of; both ends alike.
@@ -142,6 +145,10 @@ struct ConnectedPair {
   explicit ConnectedPair(const PairOptions& options = {});
   // No expiry is under way when the devices go.
   ~ConnectedPair() { environment.timers().Stop(); }
+
+  // The faults know the devices "client" and "server".
+  void SetFaults(std::vector<Fault> faults);
+  FaultCounts Counts() { return environment.faults().counts(); }
 
   TestEnvironment environment;
   End client;
