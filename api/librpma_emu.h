@@ -72,6 +72,9 @@ extern "C" {
  *   fail ibv_reg_mr nth=3 errno=ENOMEM     the third registration fails
  *   fail any from=100                      from the 100th provider call on, all
  *                                          calls fail
+ *   complete write status=REM_ACCESS_ERR   the first WRITE ends with an error
+ *   drop send nth=5                        the fifth try of a SEND is lost
+ *   power device=emu1 nth=40               a node fails before the 40th message
  *
  * docs/fault-plans.md describes the language. rpma_emu_set_faults() sets the
  * plan of a fabric. A program that knows nothing of the emulator runs under the
@@ -256,6 +259,17 @@ int rpma_emu_get_fault_counts(struct rpma_emu_fabric *fabric,
  */
 int rpma_emu_get_fired(struct rpma_emu_fabric *fabric, size_t rule,
                        uint64_t *fired);
+
+/*
+ * Does something to a device at once: "link device=D state=down|up [time=T]",
+ * "exit device=D", "power device=D" or "remove device=D", as in a plan, but
+ * whether or not there is one. It is not counted, and no rule fires.
+ *
+ *   RPMA_E_INVAL     action is NULL, none of these, or names no device of the
+ *                    fabric
+ *   RPMA_E_NOMEM     out of memory
+ */
+int rpma_emu_inject(struct rpma_emu_fabric *fabric, const char *action);
 
 /*
  * Destroys what has outlived the program's handles. Where a provider call that

@@ -58,7 +58,7 @@ Network::Network(std::unique_ptr<emu::Fabric> fabric)
     : fabric_(std::move(fabric)),
       loopback_(*fabric_),
       transport_(loopback_),
-      faults_(transport_) {}
+      faults_(transport_, *fabric_) {}
 
 Rc Check(int error, const char* call, const std::string& why) {
   if (error == 0) return Rc::kOk;

@@ -28,21 +28,26 @@ int ReadFile(const char* path, std::string* text) {
 }  // namespace
 
 int FaultControl::Set(std::string_view plan, std::string* error) {
-  std::vector<fault::Rule> rules;
-  if (!fault::ParsePlan(plan, &rules, error)) return EINVAL;
+  std::vector<fault::Rule> parsed;
+  if (!fault::ParsePlan(plan, &parsed, error)) return EINVAL;
+  std::vector<Rule> rules;
   std::vector<fault::CallFault> of_calls;
-  for (const fault::Rule& rule : rules) {
-    const auto* const of_call = std::get_if<fault::CallFault>(&rule);
-    if (of_call == nullptr) {
-      *error = "\"" + fault::ToText(rule) +
-               "\": faults of the network cannot be set";
-      return EINVAL;
+  std::vector<emu::Fault> of_network;
+  for (const fault::Rule& rule : parsed) {
+    if (const auto* const of_call = std::get_if<fault::CallFault>(&rule)) {
+      rules.push_back({rule, of_calls.size()});
+      of_calls.push_back(*of_call);
+    } else {
+      rules.push_back({rule, of_network.size()});
+      of_network.push_back(std::get<emu::Fault>(rule));
     }
-    of_calls.push_back(*of_call);
   }
+  auto plan_of_calls = fault::FaultInjectingTransport::MakePlan(of_calls);
   const std::lock_guard lock(mutex_);
-  calls_.SetPlan(of_calls);
-  rules_ = std::move(rules);
+  const int failed = fabric_.SetFaults(std::move(of_network), error);
+  if (failed != 0) return failed;
+  calls_.AdoptPlan(std::move(plan_of_calls));
+  rules_.swap(rules);
   return 0;
 }
 
@@ -62,26 +67,40 @@ int FaultControl::SetFromFile(const char* path, std::string* error) {
 void FaultControl::Clear() {
   const std::lock_guard lock(mutex_);
   calls_.ClearPlan();
+  fabric_.ClearFaults();
   rules_.clear();
 }
 
-uint64_t FaultControl::FiredBy(size_t rule) const {
-  return calls_.FiredBy(rule);
+uint64_t FaultControl::FiredBy(const Rule& rule) const {
+  return std::holds_alternative<fault::CallFault>(rule.rule)
+             ? calls_.FiredBy(rule.index)
+             : fabric_.FaultFired(rule.index);
 }
 
 rpma_emu_fault_counts FaultControl::Counts() const {
   const std::lock_guard lock(mutex_);
-  rpma_emu_fault_counts counts{};
-  counts.calls = calls_.CountOfAll();
-  for (size_t i = 0; i < rules_.size(); ++i) counts.fired += FiredBy(i);
+  const emu::FaultCounts of_network = fabric_.fault_counts();
+  rpma_emu_fault_counts counts = {.calls = calls_.CountOfAll(),
+                                  .requests = of_network.requests,
+                                  .messages = of_network.messages,
+                                  .events = of_network.events,
+                                  .completions = of_network.completions,
+                                  .fired = 0};
+  for (const Rule& rule : rules_) counts.fired += FiredBy(rule);
   return counts;
 }
 
 bool FaultControl::GetFired(size_t rule, uint64_t* fired) const {
   const std::lock_guard lock(mutex_);
   if (rule >= rules_.size()) return false;
-  *fired = FiredBy(rule);
+  *fired = FiredBy(rules_[rule]);
   return true;
+}
+
+int FaultControl::Inject(std::string_view action, std::string* error) {
+  emu::Fault fault;
+  if (!fault::ParseAction(action, &fault, error)) return EINVAL;
+  return fabric_.Inject(fault, error);
 }
 
 void FaultControl::LogUnfired() const {
@@ -89,9 +108,10 @@ void FaultControl::LogUnfired() const {
   {
     const std::lock_guard lock(mutex_);
     for (size_t i = 0; i < rules_.size(); ++i) {
-      if (FiredBy(i) != 0) continue;
+      if (FiredBy(rules_[i]) != 0) continue;
       unfired.push_back("rule " + std::to_string(i) + " of the plan of faults" +
-                        " (" + fault::ToText(rules_[i]) + ") has not fired");
+                        " (" + fault::ToText(rules_[i].rule) +
+                        ") has not fired");
     }
   }
   for (const std::string& text : unfired) {

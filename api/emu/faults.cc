@@ -69,3 +69,12 @@ int rpma_emu_reclaim_all(rpma_emu_fabric* fabric) {
                           "rpma_emu_reclaim_all");
   });
 }
+
+int rpma_emu_inject(rpma_emu_fabric* fabric, const char* action) {
+  RPMA_REQUIRE(action != nullptr);
+  return rpma::OnNetwork(fabric, [&](Network& network) {
+    std::string why;
+    const int error = network.faults().Inject(action, &why);
+    return rpma::Check(error, "rpma_emu_inject()", why);
+  });
+}
