@@ -31,7 +31,11 @@ void LogOfFabric(int level, const char* text) {
   }
 }
 
-constexpr char kPlanVariable[] = "RPMA_EMU_FAULTS";
+// The file of the default fabric's plan; nullptr: it has none.
+const char* PlanOfEnvironment() {
+  const char* const path = secure_getenv("RPMA_EMU_FAULTS");
+  return path != nullptr && *path != '\0' ? path : nullptr;
+}
 
 // The default fabric, as the environment wants it.
 Rc MakeDefault(std::unique_ptr<Network>* out) {
@@ -39,7 +43,7 @@ Rc MakeDefault(std::unique_ptr<Network>* out) {
   const Rc rc = MakeNetwork(secure_getenv("RPMA_EMU"),
                             "creating the default fabric (RPMA_EMU)", &made);
   if (rc != Rc::kOk) return rc;
-  if (const char* const path = secure_getenv(kPlanVariable)) {
+  if (const char* const path = PlanOfEnvironment()) {
     std::string why;
     const int error = made->faults().SetFromFile(path, &why);
     const Rc set =
@@ -140,7 +144,7 @@ Rc Fabrics::OrDefault(rpma_emu_fabric* fabric, rpma_emu_fabric** out) {
   const std::lock_guard lock(mutex_);
   if (default_ == nullptr) {  // else another thread was faster
     default_ = AddLocked(std::move(made));
-    if (secure_getenv(kPlanVariable) != nullptr) {
+    if (PlanOfEnvironment() != nullptr) {
       // The program knows nothing of the plan, so nobody else tells the user.
       static_cast<void>(std::atexit([] { Get().LogUnfiredOfDefault(); }));
     }

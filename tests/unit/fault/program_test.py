@@ -31,6 +31,19 @@ class ProgramTest(unittest.TestCase):
         result = self.run_under("# nothing yet\n")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
+    def test_no_file_is_no_plan(self):
+        result = self.run_under_file("")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_a_request_fails(self):
+        result = self.run_under("complete write status=REM_ACCESS_ERR")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("status 10", result.stderr)
+
+    def test_a_lost_request_is_retried(self):
+        result = self.run_under("drop write nth=1")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_call_fails(self):
         result = self.run_under("fail ibv_reg_mr nth=2 errno=ENOMEM")
         self.assertEqual(result.returncode, 1, result.stderr)
