@@ -74,6 +74,7 @@ Rc CompletionQueue::Wait() {
              "rpma_conn_wait()");
     return Rc::kSharedChannel;
   }
+  if (unarmed()) return Arm();
   ibv_cq* cq = nullptr;
   const Rc rc = NextCqEvent(*transport_, channel_, &cq);
   if (rc != Rc::kOk) return rc;
@@ -83,6 +84,7 @@ Rc CompletionQueue::Wait() {
 
 Rc CompletionQueue::Arm() {
   const Errno error = transport_->ReqNotifyCq(cq_.get());
+  unarmed_.store(error != Errno::kOk, std::memory_order_relaxed);
   if (error != Errno::kOk) {
     RPMA_LOG(ERROR, "ibv_req_notify_cq(%p) failed: %s",
              static_cast<void*>(cq_.get()), log::Reason(error));

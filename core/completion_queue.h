@@ -5,8 +5,10 @@
 #ifndef RPMA_CORE_COMPLETION_QUEUE_H_
 #define RPMA_CORE_COMPLETION_QUEUE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/owned.h"
 #include "core/peer.h"
@@ -27,6 +29,13 @@ Rc CreateCompChannel(const Peer& peer, OwnedCompChannel* out);
 // Wait() and Poll() may run in any number of threads at once.
 class CompletionQueue {
  public:
+  // Only before anyone uses it.
+  CompletionQueue(CompletionQueue&& other) noexcept
+      : transport_(other.transport_),
+        channel_(other.channel_),
+        own_channel_(std::move(other.own_channel_)),
+        cq_(std::move(other.cq_)) {}
+
   // Creates a CQ for at least `size` completions and arms it. It raises its
   // events on `shared`, if given, which outlives it; else on a channel of its
   // own. kProvider: a call failed.
@@ -40,7 +49,9 @@ class CompletionQueue {
   // [blocks] until the CQ raises an event, then arms it for the next. Poll it
   // until it is empty; it may be so from the start. kSharedChannel: events of
   // other CQs arrive on the channel too, use Connection::Wait().
-  // kNoCompletion: see NextCqEvent(). kProvider: it could not be armed again.
+  // kNoCompletion: see NextCqEvent(). kProvider: it could not be armed again;
+  // the next call does that first, and does not block, as nothing has been said
+  // of what the queue holds.
   Rc Wait();
 
   // Moves up to `capacity` completions to `wc`, and their number to `got`
@@ -58,6 +69,8 @@ class CompletionQueue {
 
   // Asks for an event for the next completion. kProvider: the call failed.
   Rc Arm();
+  // Whether Arm() failed: no event may ever tell of what the queue holds.
+  bool unarmed() const { return unarmed_.load(std::memory_order_relaxed); }
 
   int fd() const { return channel_->fd; }
   ibv_cq* get() const { return cq_.get(); }
@@ -71,6 +84,7 @@ class CompletionQueue {
   ibv_comp_channel* channel_ = nullptr;
   OwnedCompChannel own_channel_;  // outlives the CQ
   OwnedCq cq_;
+  std::atomic<bool> unarmed_ = false;
 };
 
 }  // namespace rpma

@@ -103,24 +103,38 @@ Rc Connection::Wait(CompletionQueue** cq, bool* is_rcq) {
              "rpma_cq_wait()");
     return Rc::kNotSharedChannel;
   }
+  CompletionQueue* found = UnarmedQueue();
+  if (found == nullptr) {
+    const Rc rc = NextSource(&found);
+    if (rc != Rc::kOk) return rc;
+  }
+  const Rc armed = found->Arm();
+  if (armed != Rc::kOk) return armed;
+  *cq = found;
+  if (is_rcq != nullptr) *is_rcq = found == end_->rcq();
+  return Rc::kOk;
+}
+
+CompletionQueue* Connection::UnarmedQueue() const {
+  for (CompletionQueue* queue : {end_->cq(), end_->rcq()}) {
+    if (queue != nullptr && queue->unarmed()) return queue;
+  }
+  return nullptr;
+}
+
+Rc Connection::NextSource(CompletionQueue** out) {
   ibv_cq* source = nullptr;
   const Rc rc = NextCqEvent(transport_, end_->shared_channel(), &source);
   if (rc != Rc::kOk) return rc;
   transport_.AckCqEvents(source, 1);
-
-  CompletionQueue* const rcq = end_->rcq();
-  const bool from_rcq = rcq != nullptr && source == rcq->get();
-  if (!from_rcq && source != end_->cq()->get()) {
-    RPMA_LOG(ERROR, "completion event of an unknown CQ (%p)",
-             static_cast<void*>(source));
-    return Rc::kUnknown;
+  for (CompletionQueue* queue : {end_->cq(), end_->rcq()}) {
+    if (queue == nullptr || queue->get() != source) continue;
+    *out = queue;
+    return Rc::kOk;
   }
-  CompletionQueue* const found = from_rcq ? rcq : end_->cq();
-  const Rc armed = found->Arm();
-  if (armed != Rc::kOk) return armed;
-  *cq = found;
-  if (is_rcq != nullptr) *is_rcq = from_rcq;
-  return Rc::kOk;
+  RPMA_LOG(ERROR, "completion event of an unknown CQ (%p)",
+           static_cast<void*>(source));
+  return Rc::kUnknown;
 }
 
 Rc Connection::Disconnect() {

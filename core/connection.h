@@ -90,7 +90,8 @@ class alignas(64) Connection {
   // [blocks] until a CQ of the shared channel raises an event, then arms it
   // again and says which it was. kNotSharedChannel: each CQ has its own
   // channel, use CompletionQueue::Wait(). kNoCompletion: see NextCqEvent().
-  // kUnknown: the event is of another CQ. kProvider: it could not be armed.
+  // kUnknown: the event is of another CQ. kProvider: it could not be armed; the
+  // next call does that first, as CompletionQueue::Wait() does.
   Rc Wait(CompletionQueue** cq, bool* is_rcq);
 
   // Starts to disconnect. kProvider: the call failed.
@@ -111,6 +112,10 @@ class alignas(64) Connection {
  private:
   explicit Connection(std::unique_ptr<ConnectionEnd> end);
 
+  // A CQ of which no event may come, or nullptr.
+  CompletionQueue* UnarmedQueue() const;
+  // [blocks] until a CQ of the shared channel raises an event; see Wait().
+  Rc NextSource(CompletionQueue** out);
   Rc PostWrite(ibv_wr_opcode opcode, const MrRemote* dst, size_t dst_offset,
                const MrLocal* src, size_t src_offset, size_t length, int flags,
                uint32_t imm, const void* op_context);

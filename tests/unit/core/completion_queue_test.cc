@@ -144,6 +144,20 @@ TEST_F(CompletionQueueTest, FailureToArmAgainIsReported) {
   EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("ibv_req_notify_cq")));
 }
 
+TEST_F(CompletionQueueTest, WaitAfterAFailureToArmDoesSoAndDoesNotBlock) {
+  CompletionQueue& queue = Make();
+  transport.QueueCqEvent(queue.get());
+  transport.FailMethod("ReqNotifyCq", Errno{EIO});
+  EXPECT_EQ(queue.Wait(), Rc::kProvider);
+  EXPECT_EQ(queue.Wait(), Rc::kProvider);
+  EXPECT_EQ(log.Take().size(), 2u);
+  transport.FailMethod("ReqNotifyCq", Errno::kOk);
+  transport.ForgetCalls();
+  EXPECT_EQ(queue.Wait(), Rc::kOk);
+  EXPECT_THAT(transport.calls(), ElementsAre("ReqNotifyCq"));
+  EXPECT_EQ(queue.Wait(), Rc::kNoCompletion);
+}
+
 TEST_F(CompletionQueueTest, WaitingOnASharedChannelIsRefused) {
   EXPECT_CALL(transport, GetCqEvent).Times(0);
   EXPECT_EQ(Make(&shared_).Wait(), Rc::kSharedChannel);

@@ -165,6 +165,23 @@ TEST_F(SharedChannelTest, FailedWaitLeavesTheResultsAlone) {
   EXPECT_EQ(log.Take().size(), 1u);
 }
 
+TEST_F(SharedChannelTest, WaitAfterAFailureToArmSaysOfWhichQueue) {
+  const auto connection = MakeConnection();
+  for (CompletionQueue* queue : {connection->cq(), connection->rcq()}) {
+    transport.QueueCqEvent(queue->get());
+    transport.FailMethod("ReqNotifyCq", Errno{EIO});
+    CompletionQueue* cq = nullptr;
+    EXPECT_EQ(connection->Wait(&cq, nullptr), Rc::kProvider);
+    EXPECT_EQ(log.Take().size(), 1u);
+    transport.FailMethod("ReqNotifyCq", Errno::kOk);
+    transport.ForgetCalls();
+    EXPECT_EQ(connection->Wait(&cq, nullptr), Rc::kOk);
+    EXPECT_EQ(cq, queue);
+    EXPECT_THAT(transport.calls(), ElementsAre("ReqNotifyCq"));
+    EXPECT_EQ(connection->Wait(&cq, nullptr), Rc::kNoCompletion);
+  }
+}
+
 TEST_F(ConnectionTest, Disconnects) {
   const auto connection = MakeConnection();
   EXPECT_EQ(connection->Disconnect(), Rc::kOk);
