@@ -30,7 +30,7 @@ void ExpectNoAllocation(const char* what, int expected, Function function) {
 
 class AllocationTest : public ConformanceTest {
  protected:
-  // The log guard of the fixture allocates for each message.
+  // Failures are meant here, and more of them than the log guard has room for.
   void SetUp() override {
     ConformanceTest::SetUp();
     rpma_log_set_function(&Ignore);

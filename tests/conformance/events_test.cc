@@ -20,12 +20,6 @@
 namespace rpma::test {
 namespace {
 
-int EndpointFd(const rpma_ep* endpoint) {
-  int fd = -1;
-  EXPECT_THAT(rpma_ep_get_fd(endpoint, &fd), IsOk());
-  return fd;
-}
-
 int SharedFd(const rpma_conn* conn) {
   int fd = -1;
   EXPECT_THAT(rpma_conn_get_compl_fd(conn, &fd), IsOk());

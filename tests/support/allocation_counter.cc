@@ -4,25 +4,41 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace {
 
 thread_local size_t allocations = 0;
+thread_local rpma::test::AllocationObserver* observer = nullptr;
+
+template <typename Allocator>
+void* Allocate(Allocator allocate) {
+  ++allocations;
+  if (observer == nullptr) return allocate();
+  void* const memory = observer->MayAllocate() ? allocate() : nullptr;
+  if (memory != nullptr) observer->Allocated();
+  return memory;
+}
 
 void* Allocate(size_t size) {
-  ++allocations;
-  return std::malloc(size);
+  return Allocate([=] { return std::malloc(size); });
 }
 
 void* Allocate(size_t size, std::align_val_t alignment) {
-  ++allocations;
   const auto align = static_cast<size_t>(alignment);
-  return std::aligned_alloc(align, (size + align - 1) / align * align);
+  return Allocate([=] {
+    return std::aligned_alloc(align, (size + align - 1) / align * align);
+  });
 }
 
 void* OrThrow(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+
+void Free(void* memory) {
+  if (memory != nullptr && observer != nullptr) observer->Freed();
+  std::free(memory);
 }
 
 }  // namespace
@@ -42,20 +58,22 @@ void* operator new(size_t size, std::align_val_t alignment,
   return Allocate(size, alignment);
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*size*/) noexcept {
-  std::free(memory);
-}
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t /*size*/) noexcept { Free(memory); }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 void operator delete(void* memory, size_t /*size*/,
                      std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 
 namespace rpma::test {
 
 size_t AllocationsOfThisThread() { return allocations; }
+
+AllocationObserver* ObserveAllocations(AllocationObserver* with) {
+  return std::exchange(observer, with);
+}
 
 }  // namespace rpma::test

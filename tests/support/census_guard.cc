@@ -12,36 +12,60 @@
 namespace rpma::test {
 namespace {
 
-rpma_emu_census Count(const rpma_emu_fabric* fabric) {
-  rpma_emu_census census = {};
-  EXPECT_THAT(rpma_emu_get_census(fabric, &census), IsOk());
-  return census;
-}
+constexpr struct {
+  const char* name;
+  uint32_t Census::*number;
+} kNumbers[] = {
+    {"PDs", &Census::pds},
+    {"MRs", &Census::mrs},
+    {"completion channels", &Census::comp_channels},
+    {"CQs", &Census::cqs},
+    {"SRQs", &Census::srqs},
+    {"QPs", &Census::qps},
+    {"CM ids", &Census::cm_ids},
+    {"event channels", &Census::event_channels},
+    {"unacknowledged events", &Census::unacked_events},
+    {"descriptors", &Census::descriptors},
+};
 
 }  // namespace
 
-size_t CountDescriptors() {
+uint32_t CountDescriptors() {
   const std::filesystem::directory_iterator entries("/proc/self/fd");
-  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+  return static_cast<uint32_t>(std::distance(begin(entries), end(entries)));
 }
 
-CensusGuard::CensusGuard(const rpma_emu_fabric* fabric)
-    : fabric_(fabric),
-      objects_(Count(fabric)),
-      descriptors_(CountDescriptors()) {}
-
-void CensusGuard::ExpectUnchanged() const {
-  const rpma_emu_census now = Count(fabric_);
-  EXPECT_EQ(now.pds, objects_.pds);
-  EXPECT_EQ(now.mrs, objects_.mrs);
-  EXPECT_EQ(now.comp_channels, objects_.comp_channels);
-  EXPECT_EQ(now.cqs, objects_.cqs);
-  EXPECT_EQ(now.srqs, objects_.srqs);
-  EXPECT_EQ(now.qps, objects_.qps);
-  EXPECT_EQ(now.cm_ids, objects_.cm_ids);
-  EXPECT_EQ(now.event_channels, objects_.event_channels);
-  EXPECT_EQ(now.unacked_events, objects_.unacked_events);
-  EXPECT_EQ(CountDescriptors(), descriptors_);
+Census TakeCensus(const rpma_emu_fabric* fabric) {
+  rpma_emu_census now = {};
+  EXPECT_THAT(rpma_emu_get_census(fabric, &now), IsOk());
+  return {.pds = now.pds,
+          .mrs = now.mrs,
+          .comp_channels = now.comp_channels,
+          .cqs = now.cqs,
+          .srqs = now.srqs,
+          .qps = now.qps,
+          .cm_ids = now.cm_ids,
+          .event_channels = now.event_channels,
+          .unacked_events = now.unacked_events,
+          .descriptors = CountDescriptors()};
 }
+
+Census operator-(const Census& all, const Census& some) {
+  Census more;
+  for (const auto& [name, number] : kNumbers) {
+    more.*number = all.*number - some.*number;
+  }
+  return more;
+}
+
+void PrintTo(const Census& census, std::ostream* out) {
+  const char* separator = "";
+  for (const auto& [name, number] : kNumbers) {
+    *out << separator << census.*number << " " << name;
+    separator = ", ";
+  }
+}
+
+CensusGuard::~CensusGuard() { EXPECT_EQ(TakeCensus(fabric_), begin_); }
 
 }  // namespace rpma::test

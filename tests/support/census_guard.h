@@ -7,26 +7,47 @@
 
 #include <librpma_emu.h>
 
-#include <cstddef>
+#include <cstdint>
+#include <ostream>
 
 namespace rpma::test {
 
+// How many objects live on a fabric, as in rpma_emu_census, and how many
+// descriptors this process has open.
+struct Census {
+  uint32_t pds = 0;
+  uint32_t mrs = 0;
+  uint32_t comp_channels = 0;
+  uint32_t cqs = 0;
+  uint32_t srqs = 0;
+  uint32_t qps = 0;
+  uint32_t cm_ids = 0;
+  uint32_t event_channels = 0;
+  uint32_t unacked_events = 0;
+  uint32_t descriptors = 0;
+
+  bool operator==(const Census&) const = default;
+};
+
 // How many descriptors this process has open.
-size_t CountDescriptors();
+uint32_t CountDescriptors();
+
+Census TakeCensus(const rpma_emu_fabric* fabric);
+// What `all` has more of than `some`.
+Census operator-(const Census& all, const Census& some);
+void PrintTo(const Census& census, std::ostream* out);
 
 class CensusGuard {
  public:
-  explicit CensusGuard(const rpma_emu_fabric* fabric);
+  explicit CensusGuard(const rpma_emu_fabric* fabric)
+      : fabric_(fabric), begin_(TakeCensus(fabric)) {}
   CensusGuard(const CensusGuard&) = delete;
   CensusGuard& operator=(const CensusGuard&) = delete;
-  ~CensusGuard() { ExpectUnchanged(); }
-
-  void ExpectUnchanged() const;
+  ~CensusGuard();
 
  private:
   const rpma_emu_fabric* fabric_;
-  rpma_emu_census objects_ = {};
-  size_t descriptors_ = 0;
+  const Census begin_;
 };
 
 }  // namespace rpma::test

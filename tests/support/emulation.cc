@@ -34,6 +34,18 @@ void Emulation::AddRoute(const std::string& address) {
               IsOk());
 }
 
+void Emulation::SetFaults(const std::string& plan) {
+  EXPECT_THAT(rpma_emu_set_faults(fabric_, plan.c_str()), IsOk());
+}
+
+uint64_t Emulation::Fired(size_t rule) const {
+  uint64_t fired = 0;
+  EXPECT_THAT(rpma_emu_get_fired(fabric_, rule, &fired), IsOk());
+  return fired;
+}
+
+void Emulation::Reclaim() { EXPECT_THAT(rpma_emu_reclaim(fabric_), IsOk()); }
+
 std::string Emulation::Explain(uint32_t qp_num) const {
   char text[512] = "";
   EXPECT_THAT(rpma_emu_explain(fabric_, qp_num, text, sizeof(text)), IsOk());

@@ -6,6 +6,7 @@
 
 #include <librpma_emu.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -28,6 +29,14 @@ class Emulation {
   void AddSilentHost(const std::string& address) { AddRoute(address); }
   // Connections to `address` leave through the first device.
   void AddRoute(const std::string& address);
+
+  // From now on the fabric's faults are those of `plan`.
+  void SetFaults(const std::string& plan);
+  // How often a rule of the plan, from 0, has fired.
+  uint64_t Fired(size_t rule) const;
+
+  // Destroys what librpma gave up as its destruction failed.
+  void Reclaim();
 
   // Why the last request of a queue pair failed; "" if none did.
   std::string Explain(uint32_t qp_num) const;

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
-#include <utility>
 
 namespace rpma::test {
 namespace {
@@ -17,6 +16,7 @@ std::atomic<LogGuard*> active = nullptr;
 }  // namespace
 
 LogGuard::LogGuard() {
+  messages_.reserve(kReserved);
   active = this;
   rpma_log_set_function(&Receive);
 }
@@ -33,15 +33,11 @@ LogGuard::~LogGuard() {
 std::vector<std::string> LogGuard::Take(rpma_log_level level) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> taken;
-  std::vector<Message> rest;
-  for (Message& message : messages_) {
-    if (message.level == level) {
-      taken.push_back(std::move(message.text));
-    } else {
-      rest.push_back(std::move(message));
-    }
+  for (const Message& message : messages_) {
+    if (message.level == level) taken.emplace_back(message.text);
   }
-  messages_ = std::move(rest);
+  std::erase_if(messages_,
+                [=](const Message& message) { return message.level == level; });
   return taken;
 }
 
@@ -54,13 +50,14 @@ void LogGuard::Receive(rpma_log_level level, const char* /*file*/, int /*line*/,
                        const char* /*function*/, const char* format, ...) {
   LogGuard* guard = active;
   if (guard == nullptr) return;
-  char text[1024];
+  Message message;
+  message.level = level;
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(text, sizeof(text), format, arguments);
+  std::vsnprintf(message.text, sizeof(message.text), format, arguments);
   va_end(arguments);
   const std::lock_guard lock(guard->mutex_);
-  guard->messages_.push_back({level, text});
+  guard->messages_.push_back(message);
 }
 
 }  // namespace rpma::test

@@ -93,6 +93,12 @@ int EventFd(const rpma_conn* conn) {
   return fd;
 }
 
+int EndpointFd(const rpma_ep* endpoint) {
+  int fd = -1;
+  EXPECT_THAT(rpma_ep_get_fd(endpoint, &fd), IsOk());
+  return fd;
+}
+
 int CompletionFd(const rpma_cq* cq) {
   int fd = -1;
   EXPECT_THAT(rpma_cq_get_fd(cq, &fd), IsOk());

@@ -88,6 +88,7 @@ bool IsReadable(int fd);
 bool BecomesReadable(int fd);
 
 int EventFd(const rpma_conn* conn);
+int EndpointFd(const rpma_ep* endpoint);
 int CompletionFd(const rpma_cq* cq);
 
 // The next event of a connection. Reaching the deadline fails the test and

@@ -53,10 +53,8 @@ ConnReq World::NewRequest(const std::string& port, const rpma_conn_cfg* cfg) {
 }
 
 ConnReq World::NextRequest(rpma_ep* endpoint, const rpma_conn_cfg* cfg) {
-  int fd = -1;
-  EXPECT_THAT(rpma_ep_get_fd(endpoint, &fd), IsOk());
   ConnReq request;
-  if (BecomesReadable(fd)) {
+  if (BecomesReadable(EndpointFd(endpoint))) {
     EXPECT_THAT(rpma_ep_next_conn_req(endpoint, cfg, request.address()),
                 IsOk());
   } else {
