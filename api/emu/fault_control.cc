@@ -54,12 +54,13 @@ int FaultControl::Set(std::string_view plan, std::string* error) {
 int FaultControl::SetFromFile(const char* path, std::string* error) {
   std::string text;
   std::string why;
-  const int unreadable = ReadFile(path, &text);
-  if (unreadable != 0) {
-    why = log::Reason(Errno{unreadable});
-  } else if (Set(text, &why) == 0) {
-    return 0;
+  int failed = ReadFile(path, &text);
+  if (failed != 0) {
+    why = log::Reason(Errno{failed});
+  } else {
+    failed = Set(text, &why);
   }
+  if (failed == 0 || failed == ENOMEM) return failed;
   *error = std::string(path) + ": " + why;
   return EINVAL;
 }
