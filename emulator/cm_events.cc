@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The connection manager's events: queued, fetched, acknowledged, dropped.
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <iterator>
@@ -22,12 +23,49 @@ CmEvent* ConnectionManager::Impl::Post(CmId& id, rdma_cm_event_type type,
   event.event = type;
   event.status = status;
   event.SetPrivateData(data.data, data.length, field);
-  if (EventChannel* const channel = id.event_channel()) {
-    channel->Push(id.spare, event.self);
+  if (fabric.faults().active()) {
+    QueueUnderFaults(id.spare, event);
   } else {
-    id.parked.splice(id.parked.end(), id.spare, event.self);
+    QueueEvent(id.spare, event.self, /*ahead=*/false);
   }
   return &event;
+}
+
+void ConnectionManager::Impl::QueueEvent(CmEvents& from,
+                                         CmEvents::iterator event, bool ahead) {
+  CmId& id = *event->account;
+  if (EventChannel* const channel = id.event_channel()) {
+    channel->Push(from, event, ahead);
+  } else {
+    id.parked.splice(ahead ? id.parked.begin() : id.parked.end(), from, event);
+  }
+}
+
+void ConnectionManager::Impl::QueueUnderFaults(CmEvents& from, CmEvent& event) {
+  // The program sees the response as what comes of it.
+  const std::optional<Injection> injection = fabric.faults().OnCmEvent(
+      event.event == RDMA_CM_EVENT_CONNECT_RESPONSE ? RDMA_CM_EVENT_ESTABLISHED
+                                                    : event.event);
+  if (injection.has_value()) {
+    if (injection->action == FaultAction::kShowEventAs) {
+      event.shown_as = injection->as;
+    } else if (injection->action == FaultAction::kDelayEvent) {
+      return DelayEvent(from, event, fabric.Scale(injection->time));
+    }
+  }
+  QueueEvent(
+      from, event.self,
+      injection.has_value() && injection->action == FaultAction::kEventAhead);
+}
+
+void ConnectionManager::Impl::DelayEvent(CmEvents& from, CmEvent& event,
+                                         std::chrono::nanoseconds time) {
+  event.due = fabric.timers().Now() + time;
+  const auto behind = std::ranges::find_if(
+      late_events, [&](const CmEvent& e) { return e.due > event.due; });
+  late_events.splice(behind, from, event.self);
+  // Without a timer the time counts as passed.
+  if (!ArmNetworkTimer()) QueueEvent(late_events, event.self, /*ahead=*/false);
 }
 
 CmEvent* ConnectionManager::Impl::Fetch(EventChannel& channel) {
@@ -37,7 +75,16 @@ CmEvent* ConnectionManager::Impl::Fetch(EventChannel& channel) {
   ++unacked_events;
   if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
     --event.account->waiting_requests;
-    Attach(IdOf(event.id), &channel);
+    CmId& request = IdOf(event.id);
+    if (event.shown_as.has_value()) {
+      // The program gets no id that it would have to destroy.
+      SendReject(request, kRejConsumerDefined);
+      Forget(request);
+      event.id = event.account;
+      event.listen_id = nullptr;
+    } else {
+      Attach(request, &channel);
+    }
   }
   return &event;
 }
@@ -82,6 +129,18 @@ CmEvents ConnectionManager::Impl::TakeUnread(CmId& id) {
   return taken;
 }
 
+CmEvents ConnectionManager::Impl::TakeAllUnread(CmId& id) {
+  CmEvents taken = TakeUnread(id);
+  for (auto event = late_events.begin(); event != late_events.end();) {
+    const auto next = std::next(event);
+    if (event->account == &id) {
+      taken.splice(taken.end(), late_events, event);
+    }
+    event = next;
+  }
+  return taken;
+}
+
 void ConnectionManager::Impl::WaitForAcks(std::unique_lock<std::mutex>& lock,
                                           CmId& id) {
   acknowledged.wait(lock, [&id] { return id.unacked.empty(); });
@@ -93,14 +152,16 @@ int ConnectionManager::GetEvent(rdma_event_channel* handle,
   for (;;) {
     CmEvent* fetched = nullptr;
     {
-      const std::lock_guard lock(impl_->mutex);
+      Impl::Lock lock(impl_->mutex);
       fetched = impl_->Fetch(channel);
+      impl_->Deliver(lock);
     }
     if (fetched == nullptr) {
       const int error = channel.Wait();
       if (error == EAGAIN) return impl_->fabric.empty_channel_errno();
       if (error != 0) return error;
     } else if (impl_->Process(*fetched)) {
+      if (fetched->shown_as.has_value()) fetched->event = *fetched->shown_as;
       *event = fetched;
       return 0;
     } else {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "emulator/cm_message.h"
 #include "emulator/event_channel.h"
 #include "emulator/queue_pair.h"
 #include "emulator/timer.h"
@@ -34,14 +35,15 @@ enum class CmState {
   kDisconnectReceived,  // DREQ received
   kTimeWait,
   kClosed,     // rejected, unreachable, failed or over
-  kDestroyed,  // only its unacknowledged events keep it
+  kRemoved,    // its device was
+  kDestroyed,  // or its process has ended
 };
 
 // Guarded by the mutex of the connection manager.
 class CmId final : public rdma_cm_id,
                    public std::enable_shared_from_this<CmId> {
  public:
-  CmId() : rdma_cm_id{} {
+  explicit CmId(uint64_t with_number) : rdma_cm_id{}, number(with_number) {
     ps = RDMA_PS_TCP;
     qp_type = IBV_QPT_RC;
   }
@@ -49,14 +51,16 @@ class CmId final : public rdma_cm_id,
   EventChannel* event_channel() const {
     return static_cast<EventChannel*>(channel);
   }
-  bool has_peer() const { return peer != nullptr; }
-
+  const uint64_t number;  // of its creation
   CmState state = CmState::kIdle;
   Device* device = nullptr;  // set when `verbs` is
   std::shared_ptr<QueuePair> queue_pair;
 
   // --- A connection.
-  CmId* peer = nullptr;  // the other end, until either says goodbye
+  std::weak_ptr<CmId> peer;              // the other end, once it is known
+  std::shared_ptr<QueuePair> remote_qp;  // that of the peer when it told of it
+  Device* remote = nullptr;              // the device of the other end
+  CmParam sent;  // with its REQ or REP, which may have to be sent again
   // An incoming id that is not accepted: its events are dropped.
   bool drops_events = false;
   // Fetching the response failed: the program saw CONNECT_ERROR and gets no
@@ -78,9 +82,15 @@ class CmId final : public rdma_cm_id,
   CmEvents parked;
   CmEvents unacked;
 
-  // Of the wait of kConnectSent, kDisconnectSent or kTimeWait.
+  // Of the wait of kConnectSent, kAccepted, kDisconnectSent or kTimeWait.
   std::optional<Timer> timer;
   TimerQueue::TimePoint deadline;
+  uint8_t retries = 0;  // of the message whose answer it waits for
+  // The peer has it, and said that its answer may take its time (MRA). That
+  // takes as long as it takes, unless messages were lost: then the wait ends
+  // after the time that an MRA asks for, and the message is sent again.
+  bool is_patient = false;
+  bool has_lost_messages = false;
 };
 
 inline CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }

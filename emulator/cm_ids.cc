@@ -17,9 +17,9 @@ namespace rpma::emu {
 namespace {
 
 // Of an id at once, besides those that a call sets aside itself: the outcome of
-// connecting (a response may be followed by a rejection), DISCONNECTED and
-// TIMEWAIT_EXIT.
-constexpr int kEventsOfAnId = 4;
+// connecting (a response may be followed by a rejection), DISCONNECTED,
+// TIMEWAIT_EXIT and DEVICE_REMOVAL.
+constexpr int kEventsOfAnId = 5;
 
 EventChannel* ChannelOf(rdma_event_channel* channel) {
   return static_cast<EventChannel*>(channel);
@@ -33,28 +33,28 @@ void SetDevice(CmId& id, Device* device) {
 
 }  // namespace
 
-CmId* Detach(CmId& id) {
-  CmId* const peer = std::exchange(id.peer, nullptr);
-  if (peer != nullptr) peer->peer = nullptr;
-  return peer;
+int WrongState(const CmId& id) {
+  return id.state == CmState::kRemoved ? EIO : EINVAL;
 }
 
 std::shared_ptr<CmId> ConnectionManager::Impl::NewId(EventChannel* channel) {
-  auto id = std::make_shared<CmId>();
+  auto id = std::make_shared<CmId>(++last_number);
   for (int i = 0; i < kEventsOfAnId; ++i) id->spare.emplace_back();
   id->timer.emplace(fabric.timers(),
                     [cm = weak_from_this(), weak_id = std::weak_ptr<CmId>(id)] {
                       const auto manager = cm.lock();
                       const auto timed = weak_id.lock();
                       if (manager == nullptr || timed == nullptr) return;
-                      const std::lock_guard lock(manager->mutex);
+                      Lock lock(manager->mutex);
                       // An expiry that was under way when the timer was armed
-                      // anew is none.
+                      // anew or cancelled is none.
                       if (manager->fabric.timers().Now() < timed->deadline)
                         return;
-                      manager->Expire(*timed);
+                      manager->Expire(lock, *timed);
+                      manager->Deliver(lock);
                     });
-  ids.emplace(id.get(), id);
+  AddMessageNodes();
+  ids.emplace(id->number, id);
   Attach(*id, channel);
   return id;
 }
@@ -68,7 +68,9 @@ void ConnectionManager::Impl::Attach(CmId& id, EventChannel* channel) {
     return;
   }
   ++channel->ids;
-  while (!moving.empty()) channel->Push(moving, moving.begin());
+  while (!moving.empty()) {
+    channel->Push(moving, moving.begin(), /*ahead=*/false);
+  }
 }
 
 int ConnectionManager::Impl::Bind(CmId& id, const sockaddr& address) {
@@ -124,11 +126,18 @@ int ConnectionManager::Impl::Own(CmId& id,
 
 void ConnectionManager::Impl::Forget(CmId& id) {
   if (id.event_channel() != nullptr) --id.event_channel()->ids;
-  ids.erase(&id);
+  ids.erase(id.number);
+  TrimMessageNodes();
 }
 
 ConnectionManager::ConnectionManager(Fabric& fabric)
-    : impl_(std::make_shared<Impl>(fabric)) {}
+    : impl_(std::make_shared<Impl>(fabric)) {
+  impl_->network_timer.emplace(fabric.timers(),
+                               [weak = impl_->weak_from_this()] {
+                                 if (const auto cm = weak.lock())
+                                   cm->OnNetworkTimer();
+                               });
+}
 
 ConnectionManager::~ConnectionManager() = default;
 
@@ -169,15 +178,9 @@ int ConnectionManager::CreateId(rdma_event_channel* channel,
 
 int ConnectionManager::DestroyId(rdma_cm_id* handle) {
   const std::shared_ptr<CmId> id = IdOf(handle).shared_from_this();
-  std::unique_lock lock(impl_->mutex);
-  if (id->state == CmState::kConnected && id->device->profile().iwarp) {
-    impl_->Terminate(lock, id);
-  }
-  impl_->SayGoodbye(*id);
-  id->state = CmState::kDestroyed;
-  id->timer->Cancel();
-  impl_->TakeUnread(*id);
-  impl_->ports.Release(*id);
+  Impl::Lock lock(impl_->mutex);
+  impl_->EndId(lock, id);
+  impl_->Deliver(lock);
   if (id->queue_pair != nullptr) impl_->ids_by_qp.erase(id->queue_pair->qp_num);
   impl_->WaitForAcks(lock, *id);
   impl_->Forget(*id);
@@ -204,7 +207,8 @@ int ConnectionManager::BindAddr(rdma_cm_id* handle,
   CmId& id = IdOf(handle);
   if (!IsInternet(address)) return EAFNOSUPPORT;
   const std::lock_guard lock(impl_->mutex);
-  return id.state == CmState::kIdle ? impl_->Bind(id, *address) : EINVAL;
+  return id.state == CmState::kIdle ? impl_->Bind(id, *address)
+                                    : WrongState(id);
 } catch (const std::bad_alloc&) {
   return ENOMEM;
 }
@@ -213,7 +217,7 @@ int ConnectionManager::Listen(rdma_cm_id* handle, int backlog) {
   constexpr int kMaxBacklog = 1024;  // kernel: max_backlog of ucma.c
   CmId& id = IdOf(handle);
   const std::lock_guard lock(impl_->mutex);
-  if (id.state != CmState::kBound) return EINVAL;
+  if (id.state != CmState::kBound) return WrongState(id);
   id.backlog = backlog > 0 && backlog < kMaxBacklog ? backlog : kMaxBacklog;
   id.state = CmState::kListening;
   return 0;
@@ -226,7 +230,9 @@ int ConnectionManager::ResolveAddr(rdma_cm_id* handle, const sockaddr* source,
     return EAFNOSUPPORT;
   }
   const std::lock_guard lock(impl_->mutex);
-  if (id.state != CmState::kIdle && id.state != CmState::kBound) return EINVAL;
+  if (id.state != CmState::kIdle && id.state != CmState::kBound) {
+    return WrongState(id);
+  }
   if (id.channel == nullptr) {
     return impl_->Resolve(id, source, *destination);
   }
@@ -243,7 +249,7 @@ int ConnectionManager::ResolveAddr(rdma_cm_id* handle, const sockaddr* source,
 int ConnectionManager::ResolveRoute(rdma_cm_id* handle) try {
   CmId& id = IdOf(handle);
   const std::lock_guard lock(impl_->mutex);
-  if (id.state != CmState::kAddrResolved) return EINVAL;
+  if (id.state != CmState::kAddrResolved) return WrongState(id);
   if (id.channel != nullptr) {
     id.spare.emplace_back();
     impl_->Post(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
@@ -259,8 +265,8 @@ int ConnectionManager::CreateQp(rdma_cm_id* handle, ibv_pd* pd,
   CmId& id = IdOf(handle);
   {
     const std::lock_guard lock(impl_->mutex);
-    if (id.device == nullptr || pd == nullptr || pd->context != id.verbs ||
-        id.queue_pair != nullptr) {
+    if (id.state == CmState::kDestroyed || id.device == nullptr ||
+        pd == nullptr || pd->context != id.verbs || id.queue_pair != nullptr) {
       return EINVAL;
     }
   }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inside of the connection manager: what its parts share. cm_ids.cc keeps
-// ids and addresses, cm_events.cc delivers events, cm_setup.cc establishes
-// connections, cm_teardown.cc ends them.
+// The inside of the connection manager: what its parts share.
 
 #ifndef RPMA_EMULATOR_CM_IMPL_H_
 #define RPMA_EMULATOR_CM_IMPL_H_
@@ -9,11 +7,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "emulator/cm_id.h"
+#include "emulator/cm_message.h"
 #include "emulator/connection_manager.h"
 #include "emulator/event_channel.h"
 #include "emulator/port_table.h"
@@ -32,14 +33,20 @@ struct ConsumerData {
   uint8_t length = 0;
 };
 
+constexpr uint8_t kMaxRetries = 7;  // a field of 3 bits
+
 // The mutex guards everything here and in all ids and channels. State changes
 // of queue pairs run transfers and may call back (QueuePairFailed), so they
 // happen without the mutex; the state of an id is looked at again afterwards.
-// Functions REQUIRE the mutex unless they say otherwise.
+//
+// Functions REQUIRE the mutex unless they say otherwise. Those that are given
+// the lock may let go of it for a while.
 struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
+  using Lock = std::unique_lock<std::mutex>;
+
   explicit Impl(Fabric& f) : fabric(f) {}
 
-  // --- Ids
+  // --- Ids (cm_ids.cc)
   // With `channel` for its events. Throws std::bad_alloc.
   std::shared_ptr<CmId> NewId(EventChannel* channel);
   void Attach(CmId& id, EventChannel* channel);  // moves unread events too
@@ -48,57 +55,122 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   int Own(CmId& id, const std::shared_ptr<QueuePair>& qp);  // ENOMEM
   void Forget(CmId& id);  // the last reference may be the caller's
 
-  // --- Events
+  // --- Events (cm_events.cc)
   // Queues an event of `id`, unless it drops events. The id set the node aside.
   // Returns it, to be completed under the same lock; nullptr: dropped.
   CmEvent* Post(CmId& id, rdma_cm_event_type type, int status = 0,
                 ConsumerData data = {}, uint8_t field = 0);
+  void QueueEvent(CmEvents& from, CmEvents::iterator event, bool ahead);
+  void QueueUnderFaults(CmEvents& from, CmEvent& event);
+  void DelayEvent(CmEvents& from, CmEvent& event,
+                  std::chrono::nanoseconds time);
   CmEvent* Fetch(EventChannel& channel);  // nullptr: none is unread
   // Does what librdmacm does when it fetches the event; false: the program does
   // not get it. REQUIRES: the mutex is not held.
   bool Process(CmEvent& event);
   void Acknowledge(CmEvent& event);
-  // Removes the unread events of `id`, in order, from where they wait.
+  // Removes the unread events of `id`, in order, from where they wait; all: the
+  // late ones too.
   CmEvents TakeUnread(CmId& id);
-  void WaitForAcks(std::unique_lock<std::mutex>& lock, CmId& id);
+  CmEvents TakeAllUnread(CmId& id);
+  void WaitForAcks(Lock& lock, CmId& id);
 
-  // --- Messages
+  // --- The network (cm_network.cc)
+  void AddMessageNodes();  // for one more id; throws std::bad_alloc
+  void TrimMessageNodes();
+  // Puts a message into the outbox, to be completed under the same lock. Its
+  // param and reason are those of an earlier message. nullptr: there are too
+  // many on their way, so it is lost.
+  CmMessage* Send(CmMessageKind kind, Device& sender, Device* receiver);
+  CmMessage* SendToPeer(CmMessageKind kind, CmId& from);
+  // Lets all messages of the outbox travel; for the end of every call that may
+  // have sent one.
+  void Deliver(Lock& lock);
+  void Travel(Lock& lock, CmMessages& one);
+  bool Survives(Lock& lock, CmMessages& one);  // false: `one` is empty
+  void Lose(Lock& lock, CmMessages& one);
+  void PutInFlight(Lock& lock, CmMessages& one, std::chrono::nanoseconds time);
+  void Land(Lock& lock, CmMessages& one);
+  void Arrive(Lock& lock, CmMessages& one);
+  void AwaitAnswer(Lock& lock, const CmMessage& message);
+  std::chrono::nanoseconds ResponseTime(const CmId& id) const;
+  void Recycle(CmMessages& done);
+  bool ArmNetworkTimer();  // false: there is no timer
+  void OnNetworkTimer();   // REQUIRES: the mutex is not held
+
+  // --- Arrivals (cm_receive.cc)
+  void HandOver(Lock& lock, CmMessage& message);
+  void ReceiveReq(Lock& lock, const CmMessage& message);
+  void ReceiveRep(Lock& lock, const CmMessage& message);
+  void ReceiveRtu(const CmMessage& message);
+  void ReceiveRej(const CmMessage& message);
+  void ReceiveDreq(Lock& lock, const CmMessage& message);
+  void ReceiveDrep(const CmMessage& message);
   // Makes the id of the passive end and queues CONNECT_REQUEST. Throws
   // std::bad_alloc before it has had any effect.
-  void SendRequest(CmId& from, CmId& listener, Device& device,
-                   const rdma_conn_param& param);
-  void SendResponse(CmId& from, const rdma_conn_param& param);
+  void MakePassive(CmId& from, CmId& listener, const CmMessage& message);
+  void Refuse(Lock& lock, const CmMessage& request, const CmId& from,
+              int reason);
+  void AnswerForTheGone(const CmMessage& request);
+  void WaitPatiently(Lock& lock, CmId& id);
+  void EndPatience(Lock& lock, CmId& id);
+
+  // --- Establishing (cm_setup.cc)
+  void SendRequest(CmId& from);
+  void SendResponse(CmId& from);
+  void AcceptRequest(Lock& lock, const std::shared_ptr<CmId>& id,
+                     const rdma_conn_param& param);
   int FinishConnect(CmId& id);  // REQUIRES: the mutex is not held
-  // Both ends, of iWARP, are connected.
-  void Establish(CmId& passive, const rdma_conn_param& param);
-  // `from` is closed; its peer, if there is one, is told.
+  // `from` is closed; its peer, if it is known, is told.
   void SendReject(CmId& from, int reason, ConsumerData data = {});
+
+  // --- Ending (cm_teardown.cc)
   void Disconnect(CmId& id);  // DREQ or DREP, as the state says
   void FinishDisconnect(CmId& id, int status);
   void EnterTimeWait(CmId& id);
-  // Of a connected iWARP id: closes both ends. Lets go of the mutex meanwhile.
-  void Terminate(std::unique_lock<std::mutex>& lock,
-                 const std::shared_ptr<CmId>& id);
-  void SayGoodbye(CmId& id);  // before its destruction, to whom it concerns
+  void LeaveTimeWait(CmId& id);
+  // Of a connected iWARP id: closes this end and tells the other.
+  void Terminate(Lock& lock, const std::shared_ptr<CmId>& id);
+  void Close(Lock& lock, const std::shared_ptr<CmId>& id);
+  void GiveUpTcp(Lock& lock, const CmMessage& message);
+  // Says goodbye to whom it concerns; no event comes any more.
+  void EndId(Lock& lock, const std::shared_ptr<CmId>& id);
+  void SayGoodbye(CmId& id);
   void RejectWaiting(CmId& listener);
+  // Of the wait for an answer: when it is over, the message is sent again.
+  void StartTimer(Lock& lock, CmId& id, std::chrono::nanoseconds delay);
+  void StopTimer(CmId& id);
+  void Expire(Lock& lock, CmId& id);
+  void GiveUp(Lock& lock, CmId& id);
 
-  // --- Timers
-  void StartTimer(CmId& id, std::chrono::nanoseconds delay);
-  void Expire(CmId& id);
-  std::chrono::nanoseconds CmTimeout(const CmId& id) const;  // all tries
+  // --- Faults of devices (cm_faults.cc)
+  template <typename Work>
+  void ForEachId(Work work);  // that is not destroyed, by number
 
   Fabric& fabric;
   std::mutex mutex;
   std::condition_variable acknowledged;
-  std::unordered_map<const CmId*, std::shared_ptr<CmId>> ids;
+  uint64_t last_number = 0;
+  std::map<uint64_t, std::shared_ptr<CmId>> ids;  // by number
   std::unordered_map<uint32_t, CmId*> ids_by_qp;
   PortTable ports;
   uint32_t channels = 0;
   uint32_t unacked_events = 0;
+
+  uint64_t messages_sent = 0;
+  size_t message_nodes = 0;  // in all lists
+  CmMessages spare_messages;
+  CmMessages outbox;
+  // Because of faults, sorted by when they are due.
+  CmMessages in_flight;
+  CmEvents late_events;
+  std::optional<Timer> network_timer;  // for these two
 };
 
-// Ends the connection of two ids in either's view; returns the other end.
-CmId* Detach(CmId& id);
+// It is, or acts as if it were, not there.
+bool IsGone(const std::shared_ptr<CmId>& id);
+// The errno of a call that the state of the id does not allow.
+int WrongState(const CmId& id);
 
 }  // namespace rpma::emu
 

@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Establishing connections: REQ, REP, RTU and REJ.
 
-#include <sys/syslog.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <new>
-#include <string>
 
-#include "emulator/addresses.h"
 #include "emulator/cm_impl.h"
 #include "emulator/device.h"
 #include "emulator/fabric.h"
 
 namespace rpma::emu {
 namespace {
-
-ConsumerData DataOf(const rdma_conn_param& param) {
-  return {param.private_data, param.private_data_len};
-}
-
-uint8_t Padded(const CmId& receiver, uint8_t limit) {
-  return receiver.device->profile().private_data.padded ? limit : uint8_t{0};
-}
-
-// The kernel's cm.c answers with a reason, the iWARP drivers with an errno.
-int RejectStatus(const CmId& receiver, int reason) {
-  if (!receiver.device->profile().iwarp) return reason;
-  return reason == kRejInvalidServiceId ? -ECONNREFUSED : -ECONNRESET;
-}
-
-constexpr uint8_t kMaxRetries = 7;  // a field of 3 bits
 
 // librdmacm's ucma_valid_param(): depths are within the device's, or 255.
 bool IsValid(const CmId& id, const rdma_conn_param& param, uint8_t max_data) {
@@ -69,115 +48,41 @@ int MakeReady(QueuePair& qp, const std::shared_ptr<QueuePair>& remote,
   return error != 0 ? error : qp.ToReadyToSend();
 }
 
-// Describes to `receiver` the connection as it sees it.
-void Describe(CmEvent& event, const CmId& receiver, const CmId& sender,
-              const rdma_conn_param& param) {
-  rdma_conn_param& conn = event.param.conn;
-  conn.responder_resources = receiver.responder_resources;
-  conn.initiator_depth = receiver.initiator_depth;
-  conn.retry_count = receiver.retry_count;
-  conn.rnr_retry_count = receiver.rnr_retry_count;
-  conn.flow_control = param.flow_control;
-  conn.srq = sender.queue_pair->srq != nullptr;
-  conn.qp_num = sender.queue_pair->qp_num;
+// That of the other end: the one that its id has now, if the id is there.
+std::shared_ptr<QueuePair> RemoteQp(const CmId& id) {
+  const std::shared_ptr<CmId> peer = id.peer.lock();
+  return IsGone(peer) ? id.remote_qp : peer->queue_pair;
 }
 
 }  // namespace
 
-void ConnectionManager::Impl::SendRequest(CmId& from, CmId& listener,
-                                          Device& device,
-                                          const rdma_conn_param& param) {
-  listener.spare.emplace_back();
-  CmId& to = *NewId(nullptr);
-  to.context = listener.context;
-  to.state = CmState::kRequestReceived;
-  to.drops_events = true;
-  to.device = &device;
-  to.verbs = device.context();
-  to.port_num = 1;
-  to.route.addr.src_storage = from.route.addr.dst_storage;
-  to.route.addr.dst_storage = from.route.addr.src_storage;
-  to.responder_resources = from.initiator_depth;
-  to.initiator_depth = from.responder_resources;
-  to.retry_count = from.retry_count;
-  to.rnr_retry_count = std::min(param.rnr_retry_count, kMaxRetries);
-  to.peer = &from;
-  from.peer = &to;
-  from.state = CmState::kConnectSent;
-  ++listener.waiting_requests;
-  CmEvent* const event =
-      Post(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, DataOf(param),
-           Padded(to, device.profile().private_data.connect));
-  event->id = &to;
-  event->listen_id = &listener;
-  Describe(*event, to, from, param);
-}
-
 int ConnectionManager::Connect(rdma_cm_id* handle,
-                               const rdma_conn_param& param) try {
+                               const rdma_conn_param& param) {
   CmId& id = IdOf(handle);
-  std::string refusal;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    if (id.state != CmState::kRouteResolved || id.channel == nullptr ||
-        id.queue_pair == nullptr ||
-        !IsValid(id, param, id.device->profile().private_data.connect)) {
-      return EINVAL;
-    }
-    SetDepths(id, param, UINT8_MAX, UINT8_MAX);
-    id.retry_count = std::min(param.retry_count, kMaxRetries);
-    const sockaddr& address = id.route.addr.dst_addr;
-    Device* const device = impl_->fabric.DeviceOwning(address);
-    if (device == nullptr) {
-      id.state = CmState::kConnectSent;
-      impl_->StartTimer(id, impl_->CmTimeout(id));
-      return 0;
-    }
-    const bool iwarp = device->profile().iwarp;
-    CmId* const listener = iwarp == id.device->profile().iwarp
-                               ? impl_->ports.FindListener(address, iwarp)
-                               : nullptr;
-    if (listener != nullptr && listener->waiting_requests < listener->backlog) {
-      impl_->SendRequest(id, *listener, *device, param);
-      return 0;
-    }
-    refusal = "connection to " + ToText(address) + " rejected: " +
-              (listener == nullptr ? "no CM id listens there"
-                                   : "the listener's backlog is full");
-    id.state = CmState::kClosed;
-    impl_->Post(id, RDMA_CM_EVENT_REJECTED,
-                RejectStatus(id, listener == nullptr ? kRejInvalidServiceId
-                                                     : kRejConsumerDefined),
-                {}, Padded(id, id.device->profile().private_data.reject));
+  Impl::Lock lock(impl_->mutex);
+  if (id.state != CmState::kRouteResolved) return WrongState(id);
+  if (id.channel == nullptr || id.queue_pair == nullptr ||
+      !IsValid(id, param, id.device->profile().private_data.connect)) {
+    return EINVAL;
   }
-  impl_->fabric.Log(LOG_INFO, refusal.c_str());
+  SetDepths(id, param, UINT8_MAX, UINT8_MAX);
+  id.retry_count = std::min(param.retry_count, kMaxRetries);
+  id.sent = CmParam(param);
+  id.state = CmState::kConnectSent;
+  impl_->SendRequest(id);
+  impl_->Deliver(lock);
   return 0;
-} catch (const std::bad_alloc&) {
-  return ENOMEM;
 }
 
-void ConnectionManager::Impl::SendResponse(CmId& from,
-                                           const rdma_conn_param& param) {
-  CmId& to = *from.peer;
-  from.state = CmState::kAccepted;
-  from.drops_events = false;
-  to.state = CmState::kResponseReceived;
-  CmEvent* const event =
-      Post(to, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, DataOf(param),
-           Padded(to, to.device->profile().private_data.accept));
-  Describe(*event, to, from, param);
+void ConnectionManager::Impl::SendRequest(CmId& from) {
+  from.remote = fabric.DeviceOwning(from.route.addr.dst_addr);
+  CmMessage* const message = SendToPeer(CmMessageKind::kReq, from);
+  if (message != nullptr) message->param = from.sent;
 }
 
-void ConnectionManager::Impl::Establish(CmId& passive,
-                                        const rdma_conn_param& param) {
-  CmId& active = *passive.peer;
-  passive.state = active.state = CmState::kConnected;
-  passive.drops_events = false;
-  CmEvent* const event =
-      Post(active, RDMA_CM_EVENT_ESTABLISHED, 0, DataOf(param),
-           Padded(active, active.device->profile().private_data.accept));
-  Describe(*event, active, passive, param);
-  Post(passive, RDMA_CM_EVENT_ESTABLISHED);
+void ConnectionManager::Impl::SendResponse(CmId& from) {
+  CmMessage* const message = SendToPeer(CmMessageKind::kRep, from);
+  if (message != nullptr) message->param = from.sent;
 }
 
 int ConnectionManager::Accept(rdma_cm_id* handle,
@@ -190,38 +95,52 @@ int ConnectionManager::Accept(rdma_cm_id* handle,
   const bool iwarp = id->device != nullptr && id->device->profile().iwarp;
   {
     const std::lock_guard lock(impl_->mutex);
-    if (id->state != CmState::kRequestReceived || id->channel == nullptr ||
-        id->queue_pair == nullptr || id->peer->queue_pair == nullptr ||
+    if (id->state != CmState::kRequestReceived) return WrongState(*id);
+    qp = id->queue_pair;
+    remote = RemoteQp(*id);
+    if (id->channel == nullptr || qp == nullptr || remote == nullptr ||
         !IsValid(*id, param, id->device->profile().private_data.accept)) {
       return EINVAL;
     }
     SetDepths(*id, param, id->responder_resources, id->initiator_depth);
-    CmId& peer = *id->peer;
-    peer.responder_resources = id->initiator_depth;
-    peer.initiator_depth = id->responder_resources;
-    peer.rnr_retry_count = std::min(param.rnr_retry_count, kMaxRetries);
-    qp = id->queue_pair;
-    remote = peer.queue_pair;
     attributes = AttributesOf(*id);
-    remote_attributes = AttributesOf(peer);
+    remote_attributes = {
+        .max_rd_atomic = id->responder_resources,
+        .max_dest_rd_atomic = id->initiator_depth,
+        .retry_count = id->retry_count,
+        .rnr_retry = std::min(param.rnr_retry_count, kMaxRetries)};
   }
   int error = MakeReady(*qp, remote, attributes);
   if (error == 0 && iwarp) error = MakeReady(*remote, qp, remote_attributes);
   {
-    std::unique_lock lock(impl_->mutex);
+    Impl::Lock lock(impl_->mutex);
     if (error == 0 && id->state == CmState::kRequestReceived) {
-      iwarp ? impl_->Establish(*id, param) : impl_->SendResponse(*id, param);
-      // Connections of iWARP end with their queue pairs, and one may have
-      // failed before there was a connection that QueuePairFailed() could end.
-      if (iwarp &&
-          (qp->State() == IBV_QPS_ERR || remote->State() == IBV_QPS_ERR)) {
-        impl_->Terminate(lock, id);
-      }
+      impl_->AcceptRequest(lock, id, param);
       return 0;
     }
   }
   qp->ToError();
   return error != 0 ? error : EINVAL;
+}
+
+void ConnectionManager::Impl::AcceptRequest(Lock& lock,
+                                            const std::shared_ptr<CmId>& id,
+                                            const rdma_conn_param& param) {
+  const bool iwarp = id->device->profile().iwarp;
+  id->sent = CmParam(param);
+  id->state = iwarp ? CmState::kConnected : CmState::kAccepted;
+  id->drops_events = false;
+  SendResponse(*id);
+  Deliver(lock);
+  if (!iwarp || id->state != CmState::kConnected) return;
+  Post(*id, RDMA_CM_EVENT_ESTABLISHED);
+  // Connections of iWARP end with their queue pairs, and one may have failed
+  // before there was a connection that QueuePairFailed() could end.
+  for (const auto& qp : {id->queue_pair, RemoteQp(*id)}) {
+    if (qp == nullptr || qp->State() != IBV_QPS_ERR) continue;
+    Terminate(lock, id);
+    return;
+  }
 }
 
 int ConnectionManager::Impl::FinishConnect(CmId& id) {
@@ -231,22 +150,24 @@ int ConnectionManager::Impl::FinishConnect(CmId& id) {
   {
     const std::lock_guard lock(mutex);
     qp = id.queue_pair;
-    if (id.has_peer()) remote = id.peer->queue_pair;
+    remote = RemoteQp(id);
     attributes = AttributesOf(id);
   }
   int error = qp == nullptr || remote == nullptr
                   ? EINVAL
                   : MakeReady(*qp, remote, attributes);
   {
-    const std::lock_guard lock(mutex);
+    Lock lock(mutex);
     const bool is_waiting = id.state == CmState::kResponseReceived;
     if (error == 0 && is_waiting) {
-      id.state = id.peer->state = CmState::kConnected;
-      Post(*id.peer, RDMA_CM_EVENT_ESTABLISHED);
+      id.state = CmState::kConnected;
+      SendToPeer(CmMessageKind::kRtu, id);
+      Deliver(lock);
       return 0;
     }
     id.connect_error = true;
     if (is_waiting) SendReject(id, kRejConsumerDefined);
+    Deliver(lock);
   }
   if (qp != nullptr) qp->ToError();
   return error != 0 ? error : ECONNRESET;
@@ -254,23 +175,26 @@ int ConnectionManager::Impl::FinishConnect(CmId& id) {
 
 void ConnectionManager::Impl::SendReject(CmId& from, int reason,
                                          ConsumerData data) {
+  StopTimer(from);
   from.state = CmState::kClosed;
-  CmId* const to = Detach(from);
-  if (to == nullptr) return;
-  to->state = CmState::kClosed;
-  Post(*to, RDMA_CM_EVENT_REJECTED, RejectStatus(*to, reason), data,
-       Padded(*to, to->device->profile().private_data.reject));
+  if (from.peer.expired()) return;
+  CmMessage* const message = SendToPeer(CmMessageKind::kRej, from);
+  if (message == nullptr) return;
+  rdma_conn_param param{};
+  param.private_data = data.data;
+  param.private_data_len = data.length;
+  message->param = CmParam(param);
+  message->reason = reason;
 }
 
 int ConnectionManager::Reject(rdma_cm_id* handle, const void* private_data,
                               uint8_t length) {
   CmId& id = IdOf(handle);
-  const std::lock_guard lock(impl_->mutex);
-  if (id.state != CmState::kRequestReceived ||
-      length > id.device->profile().private_data.reject) {
-    return EINVAL;
-  }
+  Impl::Lock lock(impl_->mutex);
+  if (id.state != CmState::kRequestReceived) return WrongState(id);
+  if (length > id.device->profile().private_data.reject) return EINVAL;
   impl_->SendReject(id, kRejConsumerDefined, {private_data, length});
+  impl_->Deliver(lock);
   return 0;
 }
 

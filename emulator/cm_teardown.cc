@@ -3,6 +3,7 @@
 // connection manager.
 
 #include <cerrno>
+#include <utility>
 
 #include "emulator/cm_impl.h"
 #include "emulator/device.h"
@@ -19,66 +20,89 @@ bool EndsWithItsQueuePair(const CmId& id) {
 
 void ConnectionManager::Impl::Disconnect(CmId& id) {
   if (id.state == CmState::kConnected) {
+    StopTimer(id);
     id.state = CmState::kDisconnectSent;
-    id.peer->state = CmState::kDisconnectReceived;
-    Post(*id.peer, RDMA_CM_EVENT_DISCONNECTED);
-    StartTimer(id, CmTimeout(id));
+    SendToPeer(CmMessageKind::kDreq, id);
   } else if (id.state == CmState::kDisconnectReceived) {
-    if (CmId* const initiator = Detach(id)) FinishDisconnect(*initiator, 0);
+    SendToPeer(CmMessageKind::kDrep, id);
     EnterTimeWait(id);
   }
 }
 
 void ConnectionManager::Impl::FinishDisconnect(CmId& id, int status) {
-  Detach(id);
   Post(id, RDMA_CM_EVENT_DISCONNECTED, status);
   EnterTimeWait(id);
 }
 
 void ConnectionManager::Impl::EnterTimeWait(CmId& id) {
+  StopTimer(id);
   id.state = CmState::kTimeWait;
-  StartTimer(id, fabric.Scale(id.device->profile().timers.time_wait));
+  const auto time = fabric.Scale(id.device->profile().timers.time_wait);
+  id.deadline = fabric.timers().Now() + time;
+  if (!id.timer->Arm(time)) LeaveTimeWait(id);
 }
 
-void ConnectionManager::Impl::Terminate(std::unique_lock<std::mutex>& lock,
+void ConnectionManager::Impl::LeaveTimeWait(CmId& id) {
+  id.state = CmState::kClosed;
+  Post(id, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+}
+
+void ConnectionManager::Impl::Terminate(Lock& lock,
                                         const std::shared_ptr<CmId>& id) {
-  const std::shared_ptr<CmId> peer = Detach(*id)->shared_from_this();
-  id->state = peer->state = CmState::kClosed;
-  const std::shared_ptr<QueuePair> qps[] = {id->queue_pair, peer->queue_pair};
+  SendToPeer(CmMessageKind::kDreq, *id);
+  Close(lock, id);
+  Deliver(lock);
+}
+
+void ConnectionManager::Impl::Close(Lock& lock,
+                                    const std::shared_ptr<CmId>& id) {
+  id->state = CmState::kClosed;
+  const std::shared_ptr<QueuePair> qp = id->queue_pair;
   lock.unlock();
-  for (const auto& qp : qps) {
-    if (qp != nullptr) qp->ToError();
-  }
+  if (qp != nullptr) qp->ToError();
   lock.lock();
   Post(*id, RDMA_CM_EVENT_DISCONNECTED);
-  Post(*peer, RDMA_CM_EVENT_DISCONNECTED);
+}
+
+void ConnectionManager::Impl::GiveUpTcp(Lock& lock, const CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (!IsGone(to) && to->state == CmState::kConnectSent) {
+    GiveUp(lock, *to);
+  }
+  const std::shared_ptr<CmId> from = message.from.lock();
+  if (!IsGone(from) && from->state == CmState::kConnected) Close(lock, from);
+}
+
+void ConnectionManager::Impl::EndId(Lock& lock,
+                                    const std::shared_ptr<CmId>& id) {
+  if (EndsWithItsQueuePair(*id)) Terminate(lock, id);
+  SayGoodbye(*id);
+  StopTimer(*id);
+  id->state = CmState::kDestroyed;
+  TakeAllUnread(*id);
+  ports.Release(*id);
 }
 
 void ConnectionManager::Impl::SayGoodbye(CmId& id) {
   switch (id.state) {
     case CmState::kListening:
-      RejectWaiting(id);
-      break;
+      return RejectWaiting(id);
     case CmState::kConnectSent:
-      SendReject(id, kRejTimeout);
-      break;
+      return SendReject(id, kRejTimeout);
     case CmState::kRequestReceived:
     case CmState::kAccepted:
     case CmState::kResponseReceived:
-      SendReject(id, kRejConsumerDefined);
-      break;
+      return SendReject(id, kRejConsumerDefined);
     case CmState::kConnected:
     case CmState::kDisconnectReceived:
-      Disconnect(id);
-      break;
+      return Disconnect(id);
     default:
-      break;
+      return;
   }
-  Detach(id);
 }
 
 void ConnectionManager::Impl::RejectWaiting(CmId& listener) {
-  for (const CmEvent& event : TakeUnread(listener)) {
+  for (const CmEvent& event : TakeAllUnread(listener)) {
     if (event.event != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
     SendReject(IdOf(event.id), kRejConsumerDefined);
     Forget(IdOf(event.id));
@@ -87,8 +111,10 @@ void ConnectionManager::Impl::RejectWaiting(CmId& listener) {
 
 int ConnectionManager::Disconnect(rdma_cm_id* handle) {
   const std::shared_ptr<CmId> id = IdOf(handle).shared_from_this();
-  std::unique_lock lock(impl_->mutex);
-  if (id->state < CmState::kConnectSent) return EINVAL;
+  Impl::Lock lock(impl_->mutex);
+  if (id->state < CmState::kConnectSent || id->state == CmState::kRemoved) {
+    return WrongState(*id);
+  }
   const std::shared_ptr<QueuePair> qp = id->queue_pair;
   lock.unlock();
   if (qp != nullptr) qp->ToError();
@@ -97,46 +123,63 @@ int ConnectionManager::Disconnect(rdma_cm_id* handle) {
     impl_->Terminate(lock, id);
   } else {
     impl_->Disconnect(*id);
+    impl_->Deliver(lock);
   }
   return 0;
 }
 
 void ConnectionManager::QueuePairFailed(uint32_t qp_num) {
-  std::unique_lock lock(impl_->mutex);
+  Impl::Lock lock(impl_->mutex);
   const auto found = impl_->ids_by_qp.find(qp_num);
   if (found == impl_->ids_by_qp.end()) return;
   const std::shared_ptr<CmId> id = found->second->shared_from_this();
   if (EndsWithItsQueuePair(*id)) impl_->Terminate(lock, id);
 }
 
-std::chrono::nanoseconds ConnectionManager::Impl::CmTimeout(
-    const CmId& id) const {
-  const TimerValues& timers = id.device->profile().timers;
-  return fabric.Scale(timers.cm_response * (timers.cm_retries + 1));
-}
-
-void ConnectionManager::Impl::StartTimer(CmId& id,
+void ConnectionManager::Impl::StartTimer(Lock& lock, CmId& id,
                                          std::chrono::nanoseconds delay) {
   id.deadline = fabric.timers().Now() + delay;
-  if (!id.timer->Arm(delay)) Expire(id);
+  // Without a timer the time counts as passed.
+  if (!id.timer->Arm(delay)) Expire(lock, id);
 }
 
-void ConnectionManager::Impl::Expire(CmId& id) {
-  switch (id.state) {
-    case CmState::kConnectSent:
-      id.state = CmState::kClosed;
-      Post(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-      break;
-    case CmState::kDisconnectSent:
-      FinishDisconnect(id, -ETIMEDOUT);
-      break;
-    case CmState::kTimeWait:
-      id.state = CmState::kClosed;
-      Post(id, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-      break;
-    default:
-      break;
+void ConnectionManager::Impl::StopTimer(CmId& id) {
+  id.timer->Cancel();
+  id.deadline = TimerQueue::TimePoint::max();
+  id.is_patient = id.has_lost_messages = false;
+  id.retries = 0;
+}
+
+void ConnectionManager::Impl::Expire(Lock& lock, CmId& id) {
+  const CmState state = id.state;
+  if (state == CmState::kTimeWait) return LeaveTimeWait(id);
+  if (state != CmState::kConnectSent && state != CmState::kAccepted &&
+      state != CmState::kDisconnectSent) {
+    return;
   }
+  if (id.retries == id.device->profile().timers.cm_retries) {
+    return GiveUp(lock, id);
+  }
+  ++id.retries;
+  id.is_patient = false;
+  if (state == CmState::kConnectSent) {
+    SendRequest(id);
+  } else if (state == CmState::kAccepted) {
+    SendResponse(id);
+  } else {
+    SendToPeer(CmMessageKind::kDreq, id);
+  }
+}
+
+void ConnectionManager::Impl::GiveUp(Lock& lock, CmId& id) {
+  if (id.state == CmState::kDisconnectSent) {
+    return FinishDisconnect(id, -ETIMEDOUT);
+  }
+  StopTimer(id);
+  id.state = CmState::kClosed;
+  Post(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+  // Nobody answers the other end any more.
+  if (const auto peer = id.peer.lock()) EndPatience(lock, *peer);
 }
 
 }  // namespace rpma::emu

@@ -14,6 +14,7 @@
 
 namespace rpma::emu {
 
+class Device;
 class Fabric;
 
 // The calls of librdmacm, as their pages describe them; what they do in detail
@@ -22,8 +23,12 @@ class Fabric;
 // for std::bad_alloc.
 //
 // Messages (REQ, REP, RTU, REJ, DREQ, DREP) reach the other end at once: its
-// event is queued before the call returns. On iWARP devices there is no RTU and
-// no time-wait, and a connection ends with either of its queue pairs.
+// event is queued before the call returns. If faults lose or delay them, REQ,
+// REP and DREQ are sent again after the CM response time, as cm.c does, and an
+// answer that was lost is given again. On iWARP devices there is no RTU and no
+// time-wait, DREQ stands for the end of the TCP connection, to which there is
+// no answer, and a connection ends with either of its queue pairs. TCP sends
+// again what is lost there, and keeps the order.
 //
 // Threads: all calls, any thread, except two calls on one id at a time. One
 // lock for all of it, never held while a call blocks, while a queue pair
@@ -85,13 +90,16 @@ class ConnectionManager {
   // The outcome is an event. REJECTED: nobody listens there on a device of this
   // kind (status 8, invalid service id; iWARP: -ECONNREFUSED), the backlog is
   // full or the peer refuses (28, consumer defined; iWARP: -ECONNRESET).
-  // UNREACHABLE (-ETIMEDOUT): nobody owns the destination. A request that was
-  // delivered never times out, as the peer's kernel answers with MRA. EINVAL:
+  // UNREACHABLE (-ETIMEDOUT): nobody answers. A request that was delivered does
+  // not time out, as the peer's kernel answers with MRA, unless messages were
+  // lost; then each MRA gives it the time that it asks for. EINVAL:
   // no route, channel or QP; private data longer than the profile allows; a
   // depth, other than 255, beyond the device's.
   int Connect(rdma_cm_id* id, const rdma_conn_param& param);
-  // EINVAL: as Connect(), or the request was withdrawn; another errno: a QP
-  // could not change its state, and this one is in ERR.
+  // The outcome is an event: ESTABLISHED, REJECTED, or UNREACHABLE (-ETIMEDOUT)
+  // if no try of the response is answered. EINVAL: as Connect(), or the request
+  // was withdrawn; another errno: a QP could not change its state, and this one
+  // is in ERR.
   int Accept(rdma_cm_id* id, const rdma_conn_param& param);
   // EINVAL: no request waits for an answer; too much private data.
   int Reject(rdma_cm_id* id, const void* private_data, uint8_t length);
@@ -108,6 +116,17 @@ class ConnectionManager {
   // A QP went to ERR by itself. If it is iWARP's and connected, both ends are
   // disconnected.
   void QueuePairFailed(uint32_t qp_num);
+
+  // --- Faults of a device.
+  // No message gets out of it or into it: its ids and their peers learn it when
+  // their retries run out.
+  void CutOff(Device& device);
+  // Its ids end as when the kernel cleans up after a process: peers are told,
+  // no event comes any more, calls fail with EINVAL. They are still to be
+  // destroyed.
+  void EndProcess(Device& device);
+  // Its ids get DEVICE_REMOVAL; calls but DestroyId() fail with EIO.
+  void RemoveDevice(Device& device);
 
   struct Census {
     uint32_t ids = 0;  // those of requests that nobody has fetched included

@@ -17,6 +17,7 @@ void DeviceHealth::ChangeLink(bool up) {
   const uint32_t before =
       up ? state_.fetch_and(~uint32_t{kLinkDown}) : state_.fetch_or(kLinkDown);
   if (((before & kLinkDown) == 0) == up) return;
+  if (!up) unfinished_ |= kLinkDown;
   ibv_async_event event{};
   event.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR;
   event.element.port_num = 1;
@@ -61,7 +62,8 @@ const char* DeviceHealth::Trouble() const {
 
 DeviceHealth::Unfinished DeviceHealth::TakeUnfinished() {
   const uint32_t taken = unfinished_.exchange(0);
-  return {.process_ended = (taken & kProcessEnding) != 0,
+  return {.link_lost = (taken & kLinkDown) != 0,
+          .process_ended = (taken & kProcessEnding) != 0,
           .power_lost = (taken & kPowerless) != 0,
           .removed = (taken & kRemoved) != 0};
 }

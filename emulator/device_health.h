@@ -17,8 +17,8 @@ class Device;
 class DeviceEnvironment;
 
 // Threads: all calls, any thread, under any lock of the emulator. Those that
-// change something do what can be done so, at once: no message gets out of the
-// device or into it, and its queue pairs stand still. The rest is left to
+// change something do at once what can be done so: no message gets out of the
+// device or into it. The rest is left to
 // DeviceEnvironment::FinishDeviceFaults().
 class DeviceHealth {
  public:
@@ -38,12 +38,11 @@ class DeviceHealth {
   bool IsRemoved() const { return Is(kRemoved); }
   // No message gets out of it or into it.
   bool IsSilent() const { return state_.load() != 0; }
-  // Nothing moves on it.
-  bool IsHalted() const { return Is(kProcessEnding | kPowerless | kRemoved); }
   // What makes it silent: "had its link down". REQUIRES: it is.
   const char* Trouble() const;
 
   struct Unfinished {
+    bool link_lost = false;
     bool process_ended = false;
     bool power_lost = false;
     bool removed = false;

@@ -24,8 +24,8 @@ int EventChannel::Open() {
   return error;
 }
 
-void EventChannel::Push(CmEvents& from, CmEvents::iterator event) {
-  unread_.splice(unread_.end(), from, event);
+void EventChannel::Push(CmEvents& from, CmEvents::iterator event, bool ahead) {
+  unread_.splice(ahead ? unread_.begin() : unread_.end(), from, event);
   event_fd_.Signal();
 }
 

@@ -9,8 +9,10 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <optional>
 
 #include "emulator/event_fd.h"
+#include "emulator/timer.h"
 
 namespace rpma::emu {
 
@@ -32,6 +34,9 @@ struct CmEvent final : rdma_cm_event {
   // CONNECT_REQUEST, else `id`.
   CmId* account = nullptr;
   CmEvents::iterator self;
+  // --- Faults.
+  std::optional<rdma_cm_event_type> shown_as;
+  TimerQueue::TimePoint due;      // of a late one
   std::array<uint8_t, 255> data;  // rdma_conn_param's length has 8 bits
 };
 
@@ -42,8 +47,9 @@ class EventChannel final : public rdma_event_channel {
 
   int Open();  // 0 or an errno of eventfd(2)
 
-  // Moves an event of `from` to the end of the unread events.
-  void Push(CmEvents& from, CmEvents::iterator event);
+  // Moves an event of `from` to the end of the unread events or, `ahead` of
+  // them, to their begin.
+  void Push(CmEvents& from, CmEvents::iterator event, bool ahead);
   // Moves an unread event to the end of `to`.
   void Take(CmEvents::iterator event, CmEvents& to);
 

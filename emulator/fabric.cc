@@ -15,6 +15,11 @@ namespace {
 constexpr char kFirstDevice[] = "emu0";
 constexpr char kOutOfMemory[] = "out of memory";  // fits without allocating
 
+// nullptr if it was removed.
+Device* Present(Device* device) {
+  return device == nullptr || device->health().IsRemoved() ? nullptr : device;
+}
+
 }  // namespace
 
 int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
@@ -173,14 +178,15 @@ void Fabric::SetLogSink(LogSink sink) { log_sink_ = sink; }
 
 Device* Fabric::DeviceOwning(const sockaddr& address) {
   const std::shared_lock lock(mutex_);
-  return addresses_.Owner(IpOf(address));
+  return Present(addresses_.Owner(IpOf(address)));
 }
 
 Device* Fabric::DeviceTowards(const sockaddr& destination,
                               sockaddr_storage* source) {
   const IpAddress ip = IpOf(destination);
   const std::shared_lock lock(mutex_);
-  Device* const device = addresses_.Towards(ip);
+  Device* const device = Present(addresses_.Towards(ip));
+  if (device == nullptr) return nullptr;
   const bool is_local = addresses_.Owner(ip) == device;
   ToSocketAddress(is_local ? ip : addresses_.AnyOf(device, ip.family), source);
   return device;

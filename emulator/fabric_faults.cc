@@ -19,15 +19,19 @@ void Fabric::FinishDeviceFaults() {
   if (!faults_.TakeUnfinished()) return;
   for (size_t i = 0; Device* const device = DeviceAt(i); ++i) {
     const DeviceHealth::Unfinished left = device->health().TakeUnfinished();
+    if (left.link_lost) Report(*device, "the link is down");
     if (left.power_lost) Report(*device, "the node has lost its power");
+    if (left.link_lost || left.power_lost) cm_->CutOff(*device);
     if (left.process_ended) {
       Report(*device, "the process has ended");
       device->EndQps("the process of the queue pair had ended");
       device->health().ProcessHasEnded();
+      cm_->EndProcess(*device);
     }
     if (left.removed) {
       Report(*device, "the device was removed");
       device->EndQps("the device was removed");
+      cm_->RemoveDevice(*device);
     }
   }
 }

@@ -221,7 +221,8 @@ void FaultInjector::Apply(const Fault& fault, Device& device) {
   DeviceHealth& health = device.health();
   switch (fault.action) {
     case FaultAction::kLink:
-      return health.SetLink(fault.link_up, fault.time);
+      health.SetLink(fault.link_up, fault.time);
+      break;
     case FaultAction::kExit:
       health.EndProcess();
       break;

@@ -4,6 +4,8 @@
 
 #include "emulator/profile.h"
 
+#include <algorithm>
+
 namespace rpma::emu {
 namespace {
 
@@ -121,6 +123,13 @@ constexpr Profile kIwarp = {
 constexpr const Profile* kProfiles[] = {&kRoce, &kIb, &kIwarp};
 
 }  // namespace
+
+std::chrono::nanoseconds TcpTimeout(const TimerValues& timers, uint32_t tries) {
+  constexpr uint32_t kMaxDoublings = 20;
+  return std::min<nanoseconds>(
+      timers.tcp_retransmit * (int64_t{1} << std::min(tries, kMaxDoublings)),
+      timers.max_tcp_retransmit);
+}
 
 const Profile* FindProfile(std::string_view name) {
   for (const Profile* profile : kProfiles) {

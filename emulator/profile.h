@@ -77,6 +77,10 @@ struct TimerValues {
   uint8_t tcp_retries;
 };
 
+// What TCP waits for an acknowledgement after so many tries without one: twice
+// as long each time (RFC 6298).
+std::chrono::nanoseconds TcpTimeout(const TimerValues& timers, uint32_t tries);
+
 struct Profile {
   std::string_view name;
   ibv_transport_type transport = IBV_TRANSPORT_IB;

@@ -309,10 +309,7 @@ void QueuePair::Resume() {
   Aftermath after;
   {
     const std::lock_guard lock(impl_->sq_mutex);
-    if (impl_->wait != Impl::Wait::kAnswer &&
-        impl_->wait != Impl::Wait::kHalted) {
-      impl_->wait = Impl::Wait::kNothing;
-    }
+    if (impl_->wait != Impl::Wait::kAnswer) impl_->wait = Impl::Wait::kNothing;
     impl_->Execute(after);
   }
   after.Run();

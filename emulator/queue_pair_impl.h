@@ -36,7 +36,6 @@ struct Verdict {
     kNoAnswer,   // the remote is not in a state that answers
     kLost,       // the request or its answer is lost
     kUnderWay,   // one of them arrives later
-    kHalted,     // nothing moves on the device
     kFailed,
   };
   Outcome outcome = Outcome::kDone;
@@ -209,7 +208,6 @@ struct QueuePair::Impl {
     kNotReady,  // until the remote enters RTR
     kReceive,   // until a receive is posted or the timer expires
     kAnswer,    // until the timer expires
-    kHalted,    // for ever
   } wait = Wait::kNothing;
   uint32_t tries = 0;      // of the request that waits, without an answer
   uint32_t rnr_tries = 0;  // of it after the first

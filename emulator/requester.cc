@@ -30,14 +30,6 @@ ibv_wc_opcode CompletionOpcode(Operation operation) {
   return kPoisonOpcode;
 }
 
-// What TCP waits for an acknowledgement: twice as long each time (RFC 6298).
-std::chrono::nanoseconds TcpTimeout(const TimerValues& timers, uint32_t tries) {
-  constexpr uint32_t kMaxDoublings = 20;
-  const auto time =
-      timers.tcp_retransmit * (int64_t{1} << std::min(tries, kMaxDoublings));
-  return std::min<std::chrono::nanoseconds>(time, timers.max_tcp_retransmit);
-}
-
 }  // namespace
 
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason) {
@@ -208,9 +200,6 @@ void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
     case Outcome::kLost:
     case Outcome::kUnderWay:
       return AwaitAnswer(verdict);
-    case Outcome::kHalted:
-      wait = Wait::kHalted;
-      return;
     case Outcome::kFailed:
       return Fail(request, verdict, after);
   }
@@ -260,9 +249,7 @@ void QueuePair::Impl::OnTimer() {
   {
     const std::lock_guard lock(sq_mutex);
     if (late_reads > 0) late_reads_due = true;
-    if (wait != Wait::kNotReady && wait != Wait::kHalted) {
-      wait = Wait::kNothing;
-    }
+    if (wait != Wait::kNotReady) wait = Wait::kNothing;
     Execute(after);
   }
   after.Run();

@@ -50,7 +50,6 @@ Verdict TakenBy(const Injection& injection, Outcome outcome = Outcome::kLost) {
 Verdict QueuePair::Impl::TryUnderFaults(Request& request, bool first, bool hold,
                                         Aftermath& after) {
   const Impl& responder = *remote->impl_;
-  if (device.health().IsHalted()) return Unanswered(Outcome::kHalted);
   const bool needs_receive =
       request.operation == Operation::kSend || request.with_imm;
   const std::optional<Injection> injection =
@@ -61,7 +60,6 @@ Verdict QueuePair::Impl::TryUnderFaults(Request& request, bool first, bool hold,
                     .needs_receive = needs_receive && !profile.iwarp},
                    hold);
   if (faults.unfinished()) after.TouchedDevices(device.environment());
-  if (device.health().IsHalted()) return Unanswered(Outcome::kHalted);
   // Settle() executes the late READs first.
   if (injection.has_value() && injection->held) {
     return Unanswered(Outcome::kNoAnswer);

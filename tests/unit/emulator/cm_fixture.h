@@ -178,6 +178,12 @@ class CmFixture : public testing::Test {
   const Profile& profile() { return device_->profile(); }
   bool iwarp() { return profile().iwarp; }
 
+  void SetFaults(std::vector<Fault> faults) {
+    std::string error;
+    ASSERT_EQ(fabric_->SetFaults(std::move(faults), &error), 0) << error;
+  }
+  uint64_t Messages() { return fabric_->fault_counts().messages; }
+
   std::unique_ptr<End> NewListener(const char* ip = "127.0.0.1",
                                    uint16_t port = kPort, int backlog = 0) {
     auto listener = std::make_unique<End>(cm());

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How messages get from one end to the other, and what faults do to them on
+// their way.
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "emulator/cm_impl.h"
+#include "emulator/device.h"
+#include "emulator/fabric.h"
+
+namespace rpma::emu {
+namespace {
+
+// At once on their way from an id, for example a response that is late, its
+// second copy and a goodbye.
+constexpr size_t kMessagesOfAnId = 3;
+
+FaultSite SiteOf(CmMessageKind kind) {
+  switch (kind) {
+    case CmMessageKind::kReq:
+      return FaultSite::kReq;
+    case CmMessageKind::kRep:
+      return FaultSite::kRep;
+    case CmMessageKind::kRtu:
+      return FaultSite::kRtu;
+    case CmMessageKind::kRej:
+      return FaultSite::kRej;
+    case CmMessageKind::kDreq:
+      return FaultSite::kDreq;
+    case CmMessageKind::kDrep:
+      return FaultSite::kDrep;
+  }
+  return FaultSite::kNone;
+}
+
+// Whether `id` waits for an answer to a message of this kind.
+bool AwaitsAnswer(const CmId& id, CmMessageKind kind) {
+  switch (kind) {
+    case CmMessageKind::kReq:
+      return id.state == CmState::kConnectSent;
+    case CmMessageKind::kRep:
+      return id.state == CmState::kAccepted;
+    case CmMessageKind::kDreq:
+      return id.state == CmState::kDisconnectSent;
+    default:
+      return false;
+  }
+}
+
+// Whether TCP carries it. A REQ stands for the connecting too, whose tries the
+// connection manager counts.
+bool IsTcp(const CmMessage& message) {
+  return message.sender->profile().iwarp && message.kind != CmMessageKind::kReq;
+}
+
+// Whether `a` was sent after `b` on the same connection.
+bool IsBehind(const CmMessage& a, const CmMessage& b) {
+  return a.number > b.number && !a.from.owner_before(b.from) &&
+         !b.from.owner_before(a.from) && !a.to.owner_before(b.to) &&
+         !b.to.owner_before(a.to);
+}
+
+}  // namespace
+
+void CmParam::Set(const rdma_conn_param& param) {
+  const auto* data = static_cast<const uint8_t*>(param.private_data);
+  std::copy_n(data, param.private_data_len, data_.begin());
+  param_ = param;
+  param_.private_data = data_.data();
+}
+
+// --- Nodes
+
+void ConnectionManager::Impl::AddMessageNodes() {
+  CmMessages made;
+  for (size_t i = 0; i < kMessagesOfAnId; ++i) made.emplace_back();
+  message_nodes += made.size();
+  spare_messages.splice(spare_messages.end(), made);
+}
+
+void ConnectionManager::Impl::Recycle(CmMessages& done) {
+  done.front().from.reset();
+  done.front().to.reset();
+  spare_messages.splice(spare_messages.end(), done);
+  TrimMessageNodes();
+}
+
+void ConnectionManager::Impl::TrimMessageNodes() {
+  while (message_nodes > kMessagesOfAnId * ids.size() &&
+         !spare_messages.empty()) {
+    spare_messages.pop_front();
+    --message_nodes;
+  }
+}
+
+// --- Sending
+
+CmMessage* ConnectionManager::Impl::Send(CmMessageKind kind, Device& sender,
+                                         Device* receiver) {
+  if (spare_messages.empty()) return nullptr;
+  const auto node = spare_messages.begin();
+  CmMessage& message = *node;
+  message.kind = kind;
+  message.sender = &sender;
+  message.receiver = receiver;
+  message.number = ++messages_sent;
+  message.is_sent_when_due = false;
+  message.tcp_tries = 0;
+  outbox.splice(outbox.end(), spare_messages, node);
+  return &message;
+}
+
+CmMessage* ConnectionManager::Impl::SendToPeer(CmMessageKind kind, CmId& from) {
+  CmMessage* const message = Send(kind, *from.device, from.remote);
+  if (message == nullptr) {
+    if (AwaitsAnswer(from, kind)) {
+      from.deadline = fabric.timers().Now() + ResponseTime(from);
+      // There is a timer, as late messages fill the lists.
+      (void)from.timer->Arm(ResponseTime(from));
+    }
+    return nullptr;
+  }
+  message->from = from.weak_from_this();
+  message->to = from.peer;
+  return message;
+}
+
+void ConnectionManager::Impl::Deliver(Lock& lock) {
+  while (!outbox.empty()) {
+    CmMessages one;
+    one.splice(one.end(), outbox, outbox.begin());
+    Travel(lock, one);
+  }
+}
+
+void ConnectionManager::Impl::Travel(Lock& lock, CmMessages& one) {
+  CmMessage& message = one.front();
+  if (!in_flight.empty() && IsTcp(message)) {
+    const auto earlier = std::ranges::find_if(
+        in_flight, [&](const CmMessage& m) { return IsBehind(message, m); });
+    if (earlier != in_flight.end()) {  // TCP keeps the order
+      message.is_sent_when_due = true;
+      return PutInFlight(lock, one, earlier->due - fabric.timers().Now());
+    }
+  }
+  if (fabric.faults().active() && !Survives(lock, one)) return;
+  Arrive(lock, one);
+}
+
+void ConnectionManager::Impl::Arrive(Lock& lock, CmMessages& one) {
+  HandOver(lock, one.front());
+  AwaitAnswer(lock, one.front());
+  Recycle(one);
+}
+
+void ConnectionManager::Impl::AwaitAnswer(Lock& lock,
+                                          const CmMessage& message) {
+  const std::shared_ptr<CmId> from = message.from.lock();
+  if (from == nullptr || IsTcp(message) || from->is_patient ||
+      !AwaitsAnswer(*from, message.kind)) {
+    return;
+  }
+  StartTimer(lock, *from, ResponseTime(*from));
+}
+
+std::chrono::nanoseconds ConnectionManager::Impl::ResponseTime(
+    const CmId& id) const {
+  return fabric.Scale(id.device->profile().timers.cm_response);
+}
+
+// --- Faults
+
+bool ConnectionManager::Impl::Survives(Lock& lock, CmMessages& one) {
+  CmMessage& message = one.front();
+  FaultInjector& faults = fabric.faults();
+  const std::shared_ptr<CmId> from = message.from.lock();
+  const bool was_alive = from != nullptr && from->state != CmState::kDestroyed;
+  const std::optional<Injection> injection =
+      faults.OnCmMessage(SiteOf(message.kind), *message.sender);
+  if (faults.unfinished()) {
+    lock.unlock();
+    fabric.FinishDeviceFaults();
+    lock.lock();
+    // Just before it sent this.
+    if (was_alive && from->state == CmState::kDestroyed) {
+      Recycle(one);
+      return false;
+    }
+  }
+  if (message.sender->health().IsSilent() ||
+      (message.receiver != nullptr && message.receiver->health().IsSilent())) {
+    Lose(lock, one);
+    return false;
+  }
+  if (!injection.has_value()) return true;
+  switch (injection->action) {
+    case FaultAction::kDrop:
+      Lose(lock, one);
+      return false;
+    case FaultAction::kDelay:
+      PutInFlight(lock, one, fabric.Scale(injection->time));
+      return false;
+    default:
+      HandOver(lock, message);
+      return true;
+  }
+}
+
+void ConnectionManager::Impl::Lose(Lock& lock, CmMessages& one) {
+  CmMessage& message = one.front();
+  if (IsTcp(message)) {
+    const TimerValues& timers = message.sender->profile().timers;
+    if (message.tcp_tries < timers.tcp_retries) {
+      message.is_sent_when_due = true;
+      const auto time = TcpTimeout(timers, message.tcp_tries++);
+      return PutInFlight(lock, one, fabric.Scale(time));
+    }
+    GiveUpTcp(lock, message);
+  } else {
+    AwaitAnswer(lock, message);
+    // Who waits for it patiently does not do so for ever.
+    const bool answers = message.kind == CmMessageKind::kRtu ||
+                         message.kind == CmMessageKind::kRej;
+    if (const auto to = message.to.lock(); to != nullptr && answers) {
+      EndPatience(lock, *to);
+    }
+  }
+  Recycle(one);
+}
+
+void ConnectionManager::Impl::PutInFlight(Lock& lock, CmMessages& one,
+                                          std::chrono::nanoseconds time) {
+  const auto node = one.begin();
+  node->due = fabric.timers().Now() + time;
+  const auto behind = std::ranges::find_if(
+      in_flight, [&](const CmMessage& m) { return m.due > node->due; });
+  in_flight.splice(behind, one, node);
+  if (ArmNetworkTimer()) return AwaitAnswer(lock, *node);
+  // Without a timer the time counts as passed.
+  one.splice(one.end(), in_flight, node);
+  Land(lock, one);
+}
+
+void ConnectionManager::Impl::Land(Lock& lock, CmMessages& one) {
+  if (std::exchange(one.front().is_sent_when_due, false)) {
+    Travel(lock, one);
+  } else {
+    HandOver(lock, one.front());
+    Recycle(one);
+  }
+}
+
+bool ConnectionManager::Impl::ArmNetworkTimer() {
+  auto first = TimerQueue::TimePoint::max();
+  if (!in_flight.empty()) first = in_flight.front().due;
+  if (!late_events.empty()) first = std::min(first, late_events.front().due);
+  if (first == TimerQueue::TimePoint::max()) return true;
+  return network_timer->Arm(first - fabric.timers().Now());
+}
+
+void ConnectionManager::Impl::OnNetworkTimer() {
+  Lock lock(mutex);
+  const TimerQueue::TimePoint now = fabric.timers().Now();
+  while (!in_flight.empty() && in_flight.front().due <= now) {
+    CmMessages one;
+    one.splice(one.end(), in_flight, in_flight.begin());
+    Land(lock, one);
+  }
+  while (!late_events.empty() && late_events.front().due <= now) {
+    QueueEvent(late_events, late_events.begin(), /*ahead=*/false);
+  }
+  Deliver(lock);
+  // False: whatever is left comes with the next message.
+  (void)ArmNetworkTimer();
+}
+
+}  // namespace rpma::emu

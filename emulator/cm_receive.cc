@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a message does where it arrives, as in the kernel's cm.c.
+
+#include <sys/syslog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <string>
+
+#include "emulator/addresses.h"
+#include "emulator/cm_impl.h"
+#include "emulator/device.h"
+#include "emulator/fabric.h"
+
+namespace rpma::emu {
+namespace {
+
+uint8_t Padded(const CmId& receiver, uint8_t limit) {
+  return receiver.device->profile().private_data.padded ? limit : uint8_t{0};
+}
+
+ConsumerData DataOf(const rdma_conn_param& param) {
+  return {param.private_data, param.private_data_len};
+}
+
+// The kernel's cm.c tells the reason, the iWARP drivers an errno.
+int RejectStatus(const CmId& receiver, int reason) {
+  if (!receiver.device->profile().iwarp) return reason;
+  return reason == kRejInvalidServiceId ? -ECONNREFUSED : -ECONNRESET;
+}
+
+// Describes to `receiver` the connection as it sees it.
+void Describe(CmEvent& event, const CmId& receiver, const QueuePair* sender,
+              const rdma_conn_param& param) {
+  rdma_conn_param& conn = event.param.conn;
+  conn.responder_resources = receiver.responder_resources;
+  conn.initiator_depth = receiver.initiator_depth;
+  conn.retry_count = receiver.retry_count;
+  conn.rnr_retry_count = receiver.rnr_retry_count;
+  conn.flow_control = param.flow_control;
+  if (sender == nullptr) return;
+  conn.srq = sender->srq != nullptr;
+  conn.qp_num = sender->qp_num;
+}
+
+// What the passive end's REP tells the active end.
+void Negotiate(CmId& active, const CmId& passive,
+               const rdma_conn_param& param) {
+  active.responder_resources = passive.initiator_depth;
+  active.initiator_depth = passive.responder_resources;
+  active.rnr_retry_count = std::min(param.rnr_retry_count, kMaxRetries);
+}
+
+}  // namespace
+
+bool IsGone(const std::shared_ptr<CmId>& id) {
+  return id == nullptr || id->state == CmState::kDestroyed;
+}
+
+void ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
+  switch (message.kind) {
+    case CmMessageKind::kReq:
+      return ReceiveReq(lock, message);
+    case CmMessageKind::kRep:
+      return ReceiveRep(lock, message);
+    case CmMessageKind::kRtu:
+      return ReceiveRtu(message);
+    case CmMessageKind::kRej:
+      return ReceiveRej(message);
+    case CmMessageKind::kDreq:
+      return ReceiveDreq(lock, message);
+    case CmMessageKind::kDrep:
+      return ReceiveDrep(message);
+  }
+}
+
+// --- REQ
+
+void ConnectionManager::Impl::ReceiveReq(Lock& lock, const CmMessage& message) {
+  const std::shared_ptr<CmId> from = message.from.lock();
+  if (message.receiver == nullptr || IsGone(from) ||
+      from->state != CmState::kConnectSent || from->queue_pair == nullptr) {
+    return;
+  }
+  const std::shared_ptr<CmId> known = from->peer.lock();
+  if (!IsGone(known) && known->state != CmState::kClosed) {
+    // It came before.
+    if (known->state == CmState::kRequestReceived) WaitPatiently(lock, *from);
+    return;
+  }
+  const sockaddr& address = from->route.addr.dst_addr;
+  const bool iwarp = message.receiver->profile().iwarp;
+  CmId* const listener = iwarp == from->device->profile().iwarp
+                             ? ports.FindListener(address, iwarp)
+                             : nullptr;
+  if (listener == nullptr) {
+    return Refuse(lock, message, *from, kRejInvalidServiceId);
+  }
+  if (listener->waiting_requests >= listener->backlog) {
+    return Refuse(lock, message, *from, kRejConsumerDefined);
+  }
+  try {
+    MakePassive(*from, *listener, message);
+  } catch (const std::bad_alloc&) {
+    return;  // as if it had been lost
+  }
+  WaitPatiently(lock, *from);
+}
+
+void ConnectionManager::Impl::Refuse(Lock& lock, const CmMessage& request,
+                                     const CmId& from, int reason) {
+  CmMessage* const answer =
+      Send(CmMessageKind::kRej, *request.receiver, request.sender);
+  if (answer == nullptr) return;
+  answer->to = request.from;
+  answer->param = {};
+  answer->reason = reason;
+  char text[200];
+  try {
+    std::snprintf(text, sizeof(text), "connection to %s rejected: %s",
+                  ToText(from.route.addr.dst_addr).c_str(),
+                  reason == kRejInvalidServiceId
+                      ? "no CM id listens there"
+                      : "the listener's backlog is full");
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  lock.unlock();
+  fabric.Log(LOG_INFO, text);
+  lock.lock();
+}
+
+void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,
+                                          const CmMessage& message) {
+  listener.spare.emplace_back();
+  CmId& to = *NewId(nullptr);
+  to.context = listener.context;
+  to.state = CmState::kRequestReceived;
+  to.drops_events = true;
+  to.device = message.receiver;
+  to.verbs = message.receiver->context();
+  to.port_num = 1;
+  to.route.addr.src_storage = from.route.addr.dst_storage;
+  to.route.addr.dst_storage = from.route.addr.src_storage;
+  to.responder_resources = from.initiator_depth;
+  to.initiator_depth = from.responder_resources;
+  to.retry_count = from.retry_count;
+  to.rnr_retry_count = std::min(message.param->rnr_retry_count, kMaxRetries);
+  to.peer = from.weak_from_this();
+  to.remote = from.device;
+  to.remote_qp = from.queue_pair;
+  from.peer = to.weak_from_this();
+  ++listener.waiting_requests;
+  CmEvent* const event =
+      Post(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, DataOf(*message.param),
+           Padded(to, to.device->profile().private_data.connect));
+  event->id = &to;
+  event->listen_id = &listener;
+  Describe(*event, to, from.queue_pair.get(), *message.param);
+}
+
+// --- REP, RTU
+
+void ConnectionManager::Impl::ReceiveRep(Lock& lock, const CmMessage& message) {
+  const std::shared_ptr<CmId> from = message.from.lock();
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (IsGone(from) || IsGone(to)) return;
+  if (to->state == CmState::kResponseReceived) {
+    return WaitPatiently(lock, *from);
+  }
+  if (to->state == CmState::kConnected) {
+    SendToPeer(CmMessageKind::kRtu, *to);  // the first one was lost
+    return;
+  }
+  if (to->state != CmState::kConnectSent) return;
+  StopTimer(*to);
+  to->peer = message.from;
+  to->remote_qp = from->queue_pair;
+  Negotiate(*to, *from, *message.param);
+  const bool iwarp = to->device->profile().iwarp;
+  to->state = iwarp ? CmState::kConnected : CmState::kResponseReceived;
+  CmEvent* const event = Post(
+      *to, iwarp ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE,
+      0, DataOf(*message.param),
+      Padded(*to, to->device->profile().private_data.accept));
+  if (event != nullptr) {
+    Describe(*event, *to, from->queue_pair.get(), *message.param);
+  }
+  WaitPatiently(lock, *from);
+}
+
+void ConnectionManager::Impl::ReceiveRtu(const CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (IsGone(to) || to->state != CmState::kAccepted) return;
+  StopTimer(*to);
+  to->state = CmState::kConnected;
+  Post(*to, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+// --- REJ
+
+void ConnectionManager::Impl::ReceiveRej(const CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (IsGone(to)) return;
+  switch (to->state) {
+    case CmState::kConnectSent:
+    case CmState::kRequestReceived:
+    case CmState::kAccepted:
+    case CmState::kResponseReceived:
+    case CmState::kConnected:
+    case CmState::kDisconnectSent:
+      break;
+    default:
+      return;
+  }
+  StopTimer(*to);
+  to->state = CmState::kClosed;
+  Post(*to, RDMA_CM_EVENT_REJECTED, RejectStatus(*to, message.reason),
+       DataOf(*message.param),
+       Padded(*to, to->device->profile().private_data.reject));
+}
+
+// --- DREQ, DREP
+
+void ConnectionManager::Impl::ReceiveDreq(Lock& lock,
+                                          const CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (IsGone(to)) return AnswerForTheGone(message);
+  if (to->device->profile().iwarp) {
+    if (to->state == CmState::kConnected) Close(lock, to);
+    return;
+  }
+  switch (to->state) {
+    case CmState::kAccepted:  // the RTU was lost
+    case CmState::kConnected:
+    case CmState::kDisconnectSent:  // both ends at a time
+      StopTimer(*to);
+      to->state = CmState::kDisconnectReceived;
+      Post(*to, RDMA_CM_EVENT_DISCONNECTED);
+      return;
+    case CmState::kTimeWait:
+      SendToPeer(CmMessageKind::kDrep, *to);  // the first one was lost
+      return;
+    default:
+      return;
+  }
+}
+
+void ConnectionManager::Impl::AnswerForTheGone(const CmMessage& request) {
+  if (request.receiver == nullptr || request.receiver->profile().iwarp) return;
+  CmMessage* const answer =
+      Send(CmMessageKind::kDrep, *request.receiver, request.sender);
+  if (answer != nullptr) answer->to = request.from;
+}
+
+void ConnectionManager::Impl::ReceiveDrep(const CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (IsGone(to)) return;
+  if (to->state == CmState::kDisconnectSent) FinishDisconnect(*to, 0);
+  if (to->state == CmState::kDisconnectReceived) EnterTimeWait(*to);
+}
+
+// --- Patience
+
+void ConnectionManager::Impl::WaitPatiently(Lock& lock, CmId& id) {
+  id.is_patient = true;
+  if (id.has_lost_messages) {
+    StartTimer(lock, id, fabric.Scale(id.device->profile().timers.cm_service));
+  } else {
+    id.timer->Cancel();
+    id.deadline = TimerQueue::TimePoint::max();
+  }
+}
+
+void ConnectionManager::Impl::EndPatience(Lock& lock, CmId& id) {
+  if (!id.is_patient || id.has_lost_messages) return;
+  id.has_lost_messages = true;
+  WaitPatiently(lock, id);
+}
+
+}  // namespace rpma::emu
