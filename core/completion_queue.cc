@@ -18,7 +18,7 @@ Rc NextCqEvent(Transport& transport, ibv_comp_channel* channel, ibv_cq** cq) {
     RPMA_LOG(ERROR, "ibv_get_cq_event(fd=%d) failed: %s", channel->fd,
              log::Reason(error));
   }
-  return Rc::kNoCompletion;
+  return error == Errno{EDEADLK} ? Rc::kProvider : Rc::kNoCompletion;
 }
 
 Rc CreateCompChannel(const Peer& peer, OwnedCompChannel* out) {

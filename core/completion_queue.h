@@ -19,7 +19,8 @@ namespace rpma {
 
 // [blocks] until a CQ of `channel` raises an event; the caller acknowledges it.
 // kNoCompletion: there was none to be had. Not logged if the channel is
-// non-blocking and empty, or a signal handler ran; else ERROR.
+// non-blocking and empty, or a signal handler ran; else ERROR. kProvider,
+// logged: there can be none, as an emulated world in deadlock says (EDEADLK).
 Rc NextCqEvent(Transport& transport, ibv_comp_channel* channel, ibv_cq** cq);
 
 // Creates a completion channel on the peer's device. kProvider: the call
@@ -49,9 +50,9 @@ class CompletionQueue {
   // [blocks] until the CQ raises an event, then arms it for the next. Poll it
   // until it is empty; it may be so from the start. kSharedChannel: events of
   // other CQs arrive on the channel too, use Connection::Wait().
-  // kNoCompletion: see NextCqEvent(). kProvider: it could not be armed again;
-  // the next call does that first, and does not block, as nothing has been said
-  // of what the queue holds.
+  // kNoCompletion: see NextCqEvent(). kProvider: see there, or the CQ could not
+  // be armed again; then the next call does that first, and does not block, as
+  // nothing has been said of what the queue holds.
   Rc Wait();
 
   // Moves up to `capacity` completions to `wc`, and their number to `got`

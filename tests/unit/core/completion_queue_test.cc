@@ -135,6 +135,15 @@ TEST_F(CompletionQueueTest, BrokenChannelIsNoCompletionAndLogged) {
                                             HasSubstr("Input/output error"))));
 }
 
+TEST_F(CompletionQueueTest, DeadlockIsAFailureOfTheProvider) {
+  CompletionQueue& queue = Make();
+  transport.FailMethod("GetCqEvent", Errno{EDEADLK});
+  EXPECT_EQ(queue.Wait(), Rc::kProvider);
+  EXPECT_THAT(log.Take(),
+              ElementsAre(AllOf(HasSubstr("E ibv_get_cq_event"),
+                                HasSubstr("Resource deadlock avoided"))));
+}
+
 TEST_F(CompletionQueueTest, FailureToArmAgainIsReported) {
   CompletionQueue& queue = Make();
   transport.QueueCqEvent(queue.get());
