@@ -204,6 +204,13 @@ TEST(ReplicatedLogTest, ARecordAppendedTwiceIsFound) {
                                 Contains(HasSubstr("\"one\", \"one\"")))));
 }
 
+// What a failure looks like; it is disabled, as it fails.
+TEST(ReplicatedLogTest, DISABLED_WithALeakedRegion) {
+  log_planted_bug = LOG_BUG_LEAKED_REGION;
+  ForEachFault(AppendWorkload, TwoHosts());
+  log_planted_bug = LOG_BUG_NONE;
+}
+
 // Without faults, and as in production: the server has a thread of its own.
 TEST(ReplicatedLogTest, AServerSleepsUntilItHasWork) {
   rpma_emu_fabric* fabric = nullptr;
