@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connection requests.
+
+#include "tests/sim/connecting.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/sim/setup.h"
+
+namespace rpma::sim {
+namespace {
+
+constexpr size_t kTagSize = 4;
+
+// A configuration of librpma for the time of a call; nullptr for the default.
+class ConnCfg {
+ public:
+  explicit ConnCfg(const Config& config) {
+    if (config.is_default) return;
+    Require(
+        rpma_conn_cfg_new(&cfg_) == 0 &&
+            rpma_conn_cfg_set_cq_size(cfg_, config.cq_size) == 0 &&
+            rpma_conn_cfg_set_rcq_size(cfg_, config.rcq_size) == 0 &&
+            rpma_conn_cfg_set_sq_size(cfg_, config.sq_size) == 0 &&
+            rpma_conn_cfg_set_rq_size(cfg_, config.rq_size) == 0 &&
+            rpma_conn_cfg_set_compl_channel(cfg_, config.shared_channel) == 0,
+        "no configuration of a connection");
+    if (config.srq == nullptr) return;
+    Require(rpma_conn_cfg_set_srq(cfg_, config.srq->handle) == 0,
+            "the shared receive queue is refused");
+  }
+  ConnCfg(const ConnCfg&) = delete;
+  ConnCfg& operator=(const ConnCfg&) = delete;
+  ~ConnCfg() { rpma_conn_cfg_delete(&cfg_); }
+
+  const rpma_conn_cfg* get() const { return cfg_; }
+
+ private:
+  rpma_conn_cfg* cfg_ = nullptr;
+};
+
+std::string Describe(const Config& config) {
+  if (config.is_default) return "defaults";
+  std::string text = Text("cq ", config.cq_size, ", rcq ", config.rcq_size,
+                          ", sq ", config.sq_size, ", rq ", config.rq_size);
+  if (config.shared_channel) text += ", shared channel";
+  if (config.srq != nullptr) text += Text(", srq ", config.srq->number);
+  return text;
+}
+
+bool HasOwnRcq(const Config& config) {
+  const bool srq_has_one = config.srq != nullptr && config.srq->rcq != nullptr;
+  return config.rcq_size > 0 && !srq_has_one;
+}
+
+bool IsContradictory(const Config& config) {
+  return config.shared_channel && config.srq != nullptr &&
+         config.srq->rcq != nullptr;
+}
+
+bool Fits(const Rules& rules, const Config& config) {
+  return config.cq_size >= 1 && config.cq_size <= rules.max_cqe &&
+         (!HasOwnRcq(config) || config.rcq_size <= rules.max_cqe) &&
+         config.sq_size <= rules.max_qp_wr && config.rq_size <= rules.max_qp_wr;
+}
+
+std::unique_ptr<End> MakeEnd(World& world, Peer& peer, Side side,
+                             const Config& config) {
+  auto end = std::make_unique<End>();
+  end->peer = &peer;
+  end->side = side;
+  end->config = config;
+  end->cq = std::make_unique<Cq>();
+  end->cq->size = config.cq_size;
+  if (HasOwnRcq(config)) {
+    end->rcq = std::make_unique<Cq>();
+    end->rcq->size = config.rcq_size;
+  }
+  end->number = world.NewNumber("end");
+  return end;
+}
+
+// What the other side sees of private data.
+std::vector<uint8_t> Padded(const Rules& rules, std::vector<uint8_t> bytes,
+                            size_t field) {
+  if (rules.pads_private_data) bytes.resize(field);
+  return bytes;
+}
+
+void CheckPrivateData(const End& end, const rpma_conn_private_data& actual,
+                      const std::vector<uint8_t>& expected) {
+  const bool equal =
+      actual.len == expected.size() &&
+      (expected.empty()
+           ? actual.ptr == nullptr
+           : std::memcmp(actual.ptr, expected.data(), expected.size()) == 0);
+  Require(equal, "end ", end.number, " got other private data (", actual.len,
+          " bytes) than were sent");
+}
+
+// The caller whose request came, by its tag.
+End* FindCaller(World& world, Endpoint& endpoint, End& end) {
+  rpma_conn_private_data data = {};
+  Require(rpma_conn_req_get_private_data(end.request, &data) == 0 &&
+              data.ptr != nullptr && data.len >= kTagSize,
+          "a request has come without private data");
+  uint32_t tag = 0;
+  std::memcpy(&tag, data.ptr, kTagSize);
+  for (End* const caller : endpoint.callers) {
+    if (caller->number != tag) continue;
+    CheckPrivateData(end, data,
+                     Padded(world.rules, caller->private_data,
+                            world.rules.max_request_data));
+    return caller;
+  }
+  Violated("endpoint ", endpoint.number,
+           " gave a request that nobody has sent to it, or gave it twice");
+}
+
+// Those of which the endpoint gives one next. In a stepped world requests may
+// overtake each other.
+std::vector<End*> NextCallers(const World& world, const Endpoint& endpoint) {
+  if (world.is_stepped()) return endpoint.callers;
+  return {endpoint.callers.front()};
+}
+
+// A request was fetched and could not be prepared: its sender is refused.
+void RefuseNext(const World& world, Endpoint& endpoint) {
+  const auto next = NextCallers(world, endpoint);
+  if (next.size() == 1) {
+    next.front()->rejectable = next.front()->reject_is_due = true;
+    std::erase(endpoint.callers, next.front());
+    return;
+  }
+  // Which of them it was is not known.
+  for (End* const caller : endpoint.callers) caller->rejectable = true;
+  ++endpoint.refused_unseen;
+}
+
+bool ArrivesOnItsDevice(const End& caller, const Endpoint& endpoint) {
+  return caller.arrives_at == endpoint.peer->node;
+}
+
+// The caller that is fetched next may be on another device than the endpoint.
+void ExpectFetched(const World& world, const Endpoint& endpoint,
+                   const Config& config) {
+  const auto callers = NextCallers(world, endpoint);
+  const auto is_fine = [&](const End* caller) {
+    return ArrivesOnItsDevice(*caller, endpoint);
+  };
+  if (!Fits(world.rules, config) ||
+      std::none_of(callers.begin(), callers.end(), is_fine)) {
+    world.Expect({RPMA_E_PROVIDER});
+  } else if (std::all_of(callers.begin(), callers.end(), is_fine)) {
+    world.Expect({0});
+  } else {
+    world.Expect({0, RPMA_E_PROVIDER});
+  }
+}
+
+}  // namespace
+
+std::vector<uint8_t> TagOf(const End& end) {
+  const auto tag = static_cast<uint32_t>(end.number);
+  std::vector<uint8_t> bytes(kTagSize);
+  std::memcpy(bytes.data(), &tag, kTagSize);
+  return bytes;
+}
+
+End* NewRequest(World& world, Peer& peer, const Destination& to,
+                const Config& config) {
+  auto end = MakeEnd(world, peer, Side::kActive, config);
+  end->address = to.address;
+  end->port = to.port;
+  end->arrives_at = to.owner;
+  const ConnCfg cfg(config);
+  const int rc = world.Call("rpma_conn_req_new", [&] {
+    return world.api.conn_req_new(peer.handle, to.address.c_str(),
+                                  to.port.c_str(), cfg.get(), &end->request);
+  });
+  world.Say(Text("end ", end->number, ": request of peer ", peer.number, " to ",
+                 to.address, ":", to.port, ", ", Describe(config),
+                 world.Result()));
+  if (IsContradictory(config)) {
+    world.Expect({RPMA_E_INVAL});
+  } else if (to.through != peer.node || !Fits(world.rules, config)) {
+    world.Expect({RPMA_E_PROVIDER});
+  } else {
+    world.Expect({0});
+  }
+  if (rc != 0) return nullptr;
+  world.ends.push_back(std::move(end));
+  return world.ends.back().get();
+}
+
+End* NextRequest(World& world, Endpoint& endpoint, const Config& config) {
+  auto end = MakeEnd(world, *endpoint.peer, Side::kPassive, config);
+  const ConnCfg cfg(config);
+  const bool was_readable = HasRequest(endpoint);
+  const int rc = world.Call("rpma_ep_next_conn_req", [&] {
+    return world.api.ep_next_conn_req(endpoint.handle, cfg.get(),
+                                      &end->request);
+  });
+  world.Say(Text("endpoint ", endpoint.number, ": next request as end ",
+                 end->number, ", ", Describe(config), world.Result()));
+  if (IsContradictory(config)) {
+    world.Expect({RPMA_E_INVAL});
+    return nullptr;
+  }
+  if (rc == RPMA_E_NO_EVENT) {
+    Require(!was_readable, "endpoint ", endpoint.number,
+            " was readable, but gave no request");
+    return nullptr;
+  }
+  Require(!endpoint.callers.empty(), "endpoint ", endpoint.number,
+          " gave something, but nobody has called");
+  ExpectFetched(world, endpoint, config);
+  if (rc != 0) {
+    RefuseNext(world, endpoint);
+    return nullptr;
+  }
+  End* const caller = FindCaller(world, endpoint, *end);
+  std::erase(endpoint.callers, caller);
+  caller->endpoint = nullptr;
+  end->other = caller;
+  if (!caller->is_gone()) caller->other = end.get();
+  if (caller->is_gone()) MarkMayFail(world.rules, *caller);
+  world.ends.push_back(std::move(end));
+  return world.ends.back().get();
+}
+
+void DeleteRequest(World& world, End& end) {
+  world.Call("rpma_conn_req_delete",
+             [&] { return world.api.conn_req_delete(&end.request); });
+  world.Say(Text("end ", end.number, ": delete its request", world.Result()));
+  // One that was withdrawn cannot be refused.
+  const bool withdrawn = end.other != nullptr && end.other->is_gone();
+  if (withdrawn) {
+    world.Expect({0, RPMA_E_PROVIDER});
+  } else {
+    world.Expect({0});
+  }
+  Require(end.request == nullptr, "rpma_conn_req_delete() left a handle");
+  ForgetEnd(world, end);
+}
+
+}  // namespace rpma::sim
