@@ -60,6 +60,11 @@ extern "C" {
  *                            late as the specification allows
  *   rnr_retry=N              0 to 7: receiver-not-ready retries, in place of
  *                            the "for ever" of librpma's connections
+ *   pinning=on|off           off: memory cannot be pinned, as that of files on
+ *                            DAX file systems, and registering it needs
+ *                            on-demand paging (default on)
+ *   memlock_limit=BYTES      what regions may lock, in whole pages, as by
+ *                            RLIMIT_MEMLOCK (default no limit)
  *   on_demand_paging, advise_mr, native_atomic_write, native_flush,
  *   write_with_imm = on|off  what the device can do
  *

@@ -5,11 +5,13 @@
 
 #include <endian.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -30,6 +32,13 @@ constexpr unsigned kKnownAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
     IBV_ACCESS_OPTIONAL_RANGE | kAccessFlushGlobal | kAccessFlushPersistent;
+
+// The bytes of the pages that the range touches.
+uint64_t PagesAround(uintptr_t start, size_t length) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = start / page;
+  return ((start + length - 1) / page - first + 1) * page;
+}
 
 // Counts an object on behalf of its maker, up to a limit.
 class Count {
@@ -76,6 +85,8 @@ struct Device::Impl {
   }
 
   int CheckRange(const ibv_pd* pd, int advice, const ibv_sge& range);
+  // False, and a log line: it would exceed memlock_limit.
+  bool Lock(uint64_t bytes);
 
   const std::string name;
   const Profile profile;
@@ -87,6 +98,7 @@ struct Device::Impl {
   DeviceHealth health;
   CompletionQueue foreign_cq;
 
+  std::atomic<uint64_t> locked{0};  // bytes
   Count pds;
   Count mrs;
   Count comp_channels;
@@ -166,15 +178,22 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
       ((access & flush) && !profile.native_flush)) {
     return EOPNOTSUPP;
   }
+  const bool pins = (access & IBV_ACCESS_ON_DEMAND) == 0;
+  if (pins && !profile.pinning) return EOPNOTSUPP;
   if (length > profile.limits.max_mr_size) return ENOMEM;
   std::unique_ptr<MemoryRegion> made(new (std::nothrow) MemoryRegion{});
   if (made == nullptr) return ENOMEM;
+  if (pins) made->locked = PagesAround(start, length);
+  if (!impl_->Lock(made->locked)) return ENOMEM;
   made->context = context();
   made->pd = pd;
   made->addr = addr;
   made->length = length;
   made->access = access;
-  if (const int error = impl_->regions.Insert(*made)) return error;
+  if (const int error = impl_->regions.Insert(*made)) {
+    impl_->locked -= made->locked;
+    return error;
+  }
   impl_->mrs.Take(UINT32_MAX);
   ++pd->children;
   *mr = made.release();
@@ -183,10 +202,29 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
 
 int Device::DeregMr(MemoryRegion* mr) {
   impl_->regions.Remove(*mr);
+  impl_->locked -= mr->locked;
   --static_cast<ProtectionDomain*>(mr->pd)->children;
   delete mr;
   impl_->mrs.GiveBack();
   return 0;
+}
+
+bool Device::Impl::Lock(uint64_t bytes) {
+  const uint64_t before = locked.fetch_add(bytes);
+  if (before <= profile.memlock_limit &&
+      bytes <= profile.memlock_limit - before) {
+    return true;
+  }
+  locked -= bytes;
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "%s: the locked-memory limit is %" PRIu64
+                " KiB (memlock_limit), of which %" PRIu64
+                " KiB are in use; %" PRIu64 " KiB more are not locked",
+                name.c_str(), profile.memlock_limit / 1024, before / 1024,
+                bytes / 1024);
+  environment.Log(LOG_WARNING, text);
+  return false;
 }
 
 int Device::Impl::CheckRange(const ibv_pd* pd, int advice,

@@ -92,8 +92,9 @@ class Device {
   int DeallocPd(ProtectionDomain* pd);  // EBUSY while it has children
 
   // EINVAL: length 0, unknown access bits, remote write or atomic without local
-  // write, wrap-around; ENOMEM: max_mr or max_mr_size; EOPNOTSUPP: ON_DEMAND or
-  // flush rights on a device without. Bytes are not touched.
+  // write, wrap-around; ENOMEM: max_mr, max_mr_size or, which the log tells of,
+  // memlock_limit; EOPNOTSUPP: ON_DEMAND or flush rights on a device without,
+  // or memory that cannot be pinned. Bytes are not touched.
   int RegMr(ProtectionDomain* pd, void* addr, size_t length, unsigned access,
             MemoryRegion** mr);
   int DeregMr(MemoryRegion* mr);

@@ -26,6 +26,7 @@ struct ProtectionDomain final : ibv_pd {
 
 struct MemoryRegion final : ibv_mr {
   unsigned access = 0;
+  uint64_t locked = 0;  // bytes, in whole pages
 };
 
 // Why an access is refused.

@@ -103,6 +103,11 @@ bool SetReads(std::string_view value, Options& options) {
                 &options.device.reads);
 }
 
+bool SetMemlockLimit(std::string_view value, Options& options) {
+  return SetNumber(value, std::numeric_limits<uint64_t>::max(),
+                   &options.device.memlock_limit);
+}
+
 bool SetRnrRetry(std::string_view value, Options& options) {
   uint8_t retries = 0;
   if (!SetNumber<uint8_t>(value, 7, &retries)) return false;
@@ -148,6 +153,8 @@ constexpr Option kOptions[] = {
     {{"reads", "posted, late", kDevice}, SetReads},
     {{"rnr_retry", "0 to 7", kDevice}, SetRnrRetry},
     {{"on_demand_paging", kOnOff, kDevice}, Flag<&Profile::on_demand_paging>},
+    {{"pinning", kOnOff, kDevice}, Flag<&Profile::pinning>},
+    {{"memlock_limit", kRange64, kDevice}, SetMemlockLimit},
     {{"advise_mr", kOnOff, kDevice}, Flag<&Profile::advise_mr>},
     {{"native_atomic_write", kOnOff, kDevice},
      Flag<&Profile::native_atomic_write>},

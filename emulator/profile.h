@@ -95,6 +95,11 @@ struct Profile {
   // Of a receive whose buffer the device may not write to.
   ibv_wc_status receive_access_status = IBV_WC_LOC_PROT_ERR;
   bool on_demand_paging = false;  // RC READ and WRITE
+  // Memory can be pinned. If not (file systems with DAX), regions have to be
+  // registered for on-demand paging.
+  bool pinning = true;
+  // Bytes that regions may lock, in whole pages (RLIMIT_MEMLOCK).
+  uint64_t memlock_limit = UINT64_MAX;
   bool advise_mr = false;
   bool native_atomic_write = false;
   bool native_flush = false;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -103,14 +104,16 @@ TEST(OptionsTest, EveryBehaviourIsSet) {
   const Profile on =
       Good(
           "cq_overrun=drop cq_rounding=pow2 reads=late rnr_retry=3 "
-          "on_demand_paging=on advise_mr=on native_atomic_write=on "
-          "native_flush=on write_with_imm=on")
+          "memlock_limit=65536 on_demand_paging=on pinning=on advise_mr=on "
+          "native_atomic_write=on native_flush=on write_with_imm=on")
           .device;
   EXPECT_EQ(on.cq_overrun, CqOverrun::kDrop);
   EXPECT_EQ(on.cq_rounding, CqRounding::kPowerOfTwoMinusOne);
   EXPECT_EQ(on.reads, ReadOrder::kLate);
   EXPECT_EQ(on.rnr_retry, 3);
+  EXPECT_EQ(on.memlock_limit, 65536u);
   EXPECT_TRUE(on.on_demand_paging);
+  EXPECT_TRUE(on.pinning);
   EXPECT_TRUE(on.advise_mr);
   EXPECT_TRUE(on.native_atomic_write);
   EXPECT_TRUE(on.native_flush);
@@ -118,14 +121,16 @@ TEST(OptionsTest, EveryBehaviourIsSet) {
   const Profile off =
       Good(
           "profile=ib cq_overrun=error cq_rounding=exact reads=posted "
-          "on_demand_paging=off advise_mr=off native_atomic_write=off "
-          "native_flush=off write_with_imm=off")
+          "on_demand_paging=off pinning=off advise_mr=off "
+          "native_atomic_write=off native_flush=off write_with_imm=off")
           .device;
   EXPECT_EQ(off.cq_overrun, CqOverrun::kError);
   EXPECT_EQ(off.cq_rounding, CqRounding::kExact);
   EXPECT_EQ(off.reads, ReadOrder::kPosted);
   EXPECT_EQ(off.rnr_retry, -1);
+  EXPECT_EQ(off.memlock_limit, UINT64_MAX);
   EXPECT_FALSE(off.on_demand_paging);
+  EXPECT_FALSE(off.pinning);
   EXPECT_FALSE(off.advise_mr);
   EXPECT_FALSE(off.native_atomic_write);
   EXPECT_FALSE(off.native_flush);

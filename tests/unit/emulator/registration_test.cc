@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that cannot be pinned, and a limit of what can be locked.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "tests/unit/emulator/connected_pair.h"
+
+namespace rpma::emu {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RegistrationTest : public testing::Test {
+ protected:
+  static constexpr size_t kPages = 4;
+
+  ~RegistrationTest() override {
+    EXPECT_EQ(device_->DeallocPd(pd_), 0);
+    std::free(memory_);
+  }
+  void Start(const Profile& profile) {
+    device_ = std::make_unique<Device>("emu0", profile, 0, environment_);
+    ASSERT_EQ(device_->AllocPd(&pd_), 0);
+  }
+  // Registers `length` bytes at `offset` of memory that starts with a page.
+  int Register(size_t offset, size_t length, MemoryRegion** mr,
+               unsigned access = 0) {
+    return device_->RegMr(pd_, memory_ + offset, length, access, mr);
+  }
+
+  const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  TestEnvironment environment_;
+  std::unique_ptr<Device> device_;
+  ProtectionDomain* pd_ = nullptr;
+  std::byte* const memory_ =
+      static_cast<std::byte*>(std::aligned_alloc(page_, kPages* page_));
+};
+
+class LockedMemoryTest : public RegistrationTest {
+ protected:
+  void SetUp() override {
+    Profile profile = *FindProfile("ib");
+    profile.memlock_limit = 2 * page_;
+    Start(profile);
+  }
+};
+
+TEST_F(LockedMemoryTest, RegionsLockUpToTheLimit) {
+  MemoryRegion* first = nullptr;
+  MemoryRegion* second = nullptr;
+  MemoryRegion* refused = nullptr;
+  ASSERT_EQ(Register(0, 2 * page_, &first), 0);
+  EXPECT_EQ(Register(0, 1, &refused), ENOMEM);
+  EXPECT_EQ(device_->DeregMr(first), 0);
+  EXPECT_EQ(Register(0, 2 * page_ + 1, &refused), ENOMEM);
+  EXPECT_EQ(refused, nullptr);
+  ASSERT_EQ(Register(0, page_, &first), 0);
+  ASSERT_EQ(Register(0, 1, &second), 0);
+  EXPECT_EQ(Register(0, 1, &refused), ENOMEM);
+  EXPECT_EQ(device_->DeregMr(first), 0);
+  EXPECT_EQ(device_->DeregMr(second), 0);
+  EXPECT_EQ(device_->Census().mrs, 0u);
+}
+
+TEST_F(LockedMemoryTest, WholePagesAreLocked) {
+  MemoryRegion* mr = nullptr;
+  EXPECT_EQ(Register(1, 2 * page_, &mr), ENOMEM);
+  ASSERT_EQ(Register(page_ - 1, 2, &mr), 0);
+  MemoryRegion* refused = nullptr;
+  EXPECT_EQ(Register(0, 1, &refused), ENOMEM);
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+}
+
+TEST_F(LockedMemoryTest, OnDemandPagingLocksNothing) {
+  MemoryRegion* mr = nullptr;
+  ASSERT_EQ(Register(0, kPages * page_, &mr, IBV_ACCESS_ON_DEMAND), 0);
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+}
+
+TEST_F(LockedMemoryTest, TheLogNamesTheLimit) {
+  MemoryRegion* mr = nullptr;
+  ASSERT_EQ(Register(0, page_, &mr), 0);
+  EXPECT_THAT(environment_.log(), IsEmpty());
+  MemoryRegion* refused = nullptr;
+  EXPECT_EQ(Register(0, 2 * page_, &refused), ENOMEM);
+  ASSERT_EQ(environment_.log().size(), 1u);
+  const std::string limit = std::to_string(2 * page_ / 1024);
+  EXPECT_THAT(environment_.log()[0].text,
+              HasSubstr("emu0: the locked-memory limit is " + limit +
+                        " KiB (memlock_limit)"));
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+}
+
+TEST_F(LockedMemoryTest, AFailedRegistrationLocksNothing) {
+  Profile profile = *FindProfile("ib");
+  profile.memlock_limit = page_;
+  profile.limits.max_mr = 1;
+  Device device("emu1", profile, 1, environment_);
+  ProtectionDomain* pd = nullptr;
+  ASSERT_EQ(device.AllocPd(&pd), 0);
+  MemoryRegion* on_demand = nullptr;
+  ASSERT_EQ(device.RegMr(pd, memory_, 1, IBV_ACCESS_ON_DEMAND, &on_demand), 0);
+  MemoryRegion* mr = nullptr;
+  EXPECT_EQ(device.RegMr(pd, memory_, page_, 0, &mr), ENOMEM);
+  EXPECT_EQ(device.DeregMr(on_demand), 0);
+  EXPECT_EQ(device.RegMr(pd, memory_, page_, 0, &mr), 0);
+  EXPECT_EQ(device.DeregMr(mr), 0);
+  EXPECT_EQ(device.DeallocPd(pd), 0);
+}
+
+using PinningTest = RegistrationTest;
+
+TEST_F(PinningTest, MemoryThatCannotBePinnedNeedsOnDemandPaging) {
+  Profile profile = *FindProfile("ib");
+  profile.pinning = false;
+  Start(profile);
+  MemoryRegion* mr = nullptr;
+  EXPECT_EQ(Register(0, page_, &mr), EOPNOTSUPP);
+  ASSERT_EQ(Register(0, page_, &mr, IBV_ACCESS_ON_DEMAND), 0);
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+}
+
+TEST_F(PinningTest, WithoutOnDemandPagingItCannotBeRegistered) {
+  Profile profile = *FindProfile("roce");
+  profile.pinning = false;
+  Start(profile);
+  MemoryRegion* mr = nullptr;
+  EXPECT_EQ(Register(0, page_, &mr), EOPNOTSUPP);
+  EXPECT_EQ(Register(0, page_, &mr, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
+}
+
+}  // namespace
+}  // namespace rpma::emu
