@@ -83,6 +83,7 @@ void FillDeviceAttributes(const Profile& profile, uint64_t guid,
 int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attr, size_t size) {
   if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (DeviceContext::DeviceOf(context)->health().IsRemoved()) return EIO;
   const Profile& profile = DeviceContext::DeviceOf(context)->profile();
   ibv_device_attr_ex all{};
   FillDeviceAttributes(profile, DeviceContext::DeviceOf(context)->guid(),
@@ -101,18 +102,20 @@ int QueryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
 int QueryPort(ibv_context* context, uint8_t port, ibv_port_attr* attr,
               size_t size) {
   if (port != 1) return EINVAL;
+  const DeviceHealth& health = DeviceContext::DeviceOf(context)->health();
+  if (health.IsRemoved()) return EIO;
   const Profile& profile = DeviceContext::DeviceOf(context)->profile();
   ibv_port_attr all{};
-  all.state = IBV_PORT_ACTIVE;
+  all.state = health.IsLinkUp() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   all.max_mtu = all.active_mtu = IBV_MTU_4096;
   all.gid_tbl_len = 1;
   all.max_msg_sz = profile.limits.max_msg_sz;
   all.pkey_tbl_len = 1;
   if (profile.link_layer == IBV_LINK_LAYER_INFINIBAND) all.lid = all.sm_lid = 1;
   all.max_vl_num = 1;
-  all.active_width = 2;   // 4x
-  all.active_speed = 32;  // EDR
-  all.phys_state = 5;     // LinkUp
+  all.active_width = 2;                        // 4x
+  all.active_speed = 32;                       // EDR
+  all.phys_state = health.IsLinkUp() ? 5 : 3;  // LinkUp, Disabled
   all.link_layer = profile.link_layer;
   std::memcpy(attr, &all, std::min(size, sizeof(all)));
   return 0;
