@@ -13,7 +13,10 @@ namespace rpma::emu {
 
 CompletionChannel::CompletionChannel(ibv_context* device_context,
                                      Device* device)
-    : ibv_comp_channel{}, device_(device) {
+    : ibv_comp_channel{},
+      device_(device),
+      scheduler_(device == nullptr ? nullptr : device->scheduler()),
+      number_(NumberOf(scheduler_, ObjectKind::kCompletionChannel)) {
   context = device_context;
   fd = -1;
 }
@@ -52,41 +55,57 @@ CompletionQueue* CompletionChannel::ForeignCq() {
   return &device_->foreign_cq();
 }
 
+CompletionQueue* CompletionChannel::Pop() {
+  const std::lock_guard lock(mutex_);
+  if (first_ == nullptr) return nullptr;
+  if (CompletionQueue* const foreign = ForeignCq()) return foreign;
+  CompletionQueue& popped = *first_;
+  ++popped.unacked_events_;
+  const bool more = --popped.unread_events_ > 0;
+  if (!more) {
+    Remove(popped);
+  } else if (first_ != last_) {
+    first_ = popped.next_in_channel_;
+    first_->previous_in_channel_ = nullptr;
+    Append(popped);
+  }
+  return &popped;
+}
+
+int CompletionChannel::Wait() {
+  if (scheduler_ == nullptr) return event_fd_.Wait();
+  return event_fd_.WaitStepping(
+      *scheduler_,
+      {"GetCqEvent", ObjectKind::kCompletionChannel, number_, [this] {
+         const std::lock_guard lock(mutex_);
+         return first_ != nullptr;
+       }});
+}
+
 int CompletionChannel::GetEvent(CompletionQueue** cq) {
   for (;;) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (first_ != nullptr) {
-        if (CompletionQueue* const foreign = ForeignCq()) {
-          *cq = foreign;
-          return 0;
-        }
-        *cq = first_;
-        ++first_->unacked_events_;
-        const bool more = --first_->unread_events_ > 0;
-        if (more && first_ == last_) return 0;
-        CompletionQueue& popped = *first_;
-        if (more) {
-          first_ = popped.next_in_channel_;
-          first_->previous_in_channel_ = nullptr;
-          Append(popped);
-        } else {
-          Remove(popped);
-        }
-        return 0;
+    CompletionQueue* const popped = Pop();
+    if (popped != nullptr) {
+      *cq = popped;
+      if (scheduler_ != nullptr) {
+        scheduler_->trace().Add("completion channel %u gives CQ %u", number_,
+                                popped->number());
       }
+      return 0;
     }
-    if (const int error = event_fd_.Wait(); error != 0) return error;
+    if (const int error = Wait(); error != 0) return error;
   }
 }
 
 CompletionQueue::CompletionQueue(ibv_context* device_context, int capacity,
                                  CqOverrun on_overrun,
                                  CompletionChannel* completion_channel,
-                                 FaultInjector* faults)
+                                 FaultInjector* faults, Scheduler* scheduler)
     : ibv_cq{},
       on_overrun_(on_overrun),
       faults_(faults),
+      scheduler_(scheduler),
+      number_(NumberOf(scheduler, ObjectKind::kCompletionQueue)),
       ring_(static_cast<size_t>(capacity)) {
   context = device_context;
   channel = completion_channel;
@@ -123,6 +142,16 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
 }
 
 int CompletionQueue::Poll(int capacity, ibv_wc* wc) {
+  int polled = PollNow(capacity, wc);
+  if (scheduler_ == nullptr) return polled;
+  if (polled == 0 && scheduler_->Step()) polled = PollNow(capacity, wc);
+  if (polled > 0) {
+    scheduler_->trace().Add("CQ %u gives %d completions", number_, polled);
+  }
+  return polled;
+}
+
+int CompletionQueue::PollNow(int capacity, ibv_wc* wc) {
   const std::lock_guard lock(mutex_);
   if (count_ == 0) return overrun_ ? -1 : 0;
   const size_t polled =
@@ -154,14 +183,24 @@ void CompletionQueue::AckEvents(unsigned count) {
   if (unacked_events_ == 0) acked_.notify_all();
 }
 
-void CompletionQueue::WaitForAcks() {
-  if (channel == nullptr) return;
-  std::unique_lock lock(completion_channel()->mutex_);
+int CompletionQueue::WaitForAcks() {
+  if (channel == nullptr) return 0;
+  std::mutex& channel_mutex = completion_channel()->mutex_;
+  if (scheduler_ != nullptr) {
+    const int error = scheduler_->Await(
+        {"DestroyCq", ObjectKind::kCompletionQueue, number_, [&] {
+           const std::lock_guard lock(channel_mutex);
+           return unacked_events_ == 0;
+         }});
+    if (error != 0) return error;
+  }
+  std::unique_lock lock(channel_mutex);
   if (unread_events_ > 0) {
     unread_events_ = 0;
     completion_channel()->Remove(*this);
   }
   acked_.wait(lock, [this] { return unacked_events_ == 0; });
+  return 0;
 }
 
 void CompletionQueue::ForgetSlots(const SendQueueSlots& slots) {

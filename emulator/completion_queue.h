@@ -15,6 +15,7 @@
 
 #include "emulator/event_fd.h"
 #include "emulator/profile.h"
+#include "emulator/scheduler.h"
 
 namespace rpma::emu {
 
@@ -26,27 +27,35 @@ class FaultInjector;
 // with the number of its unread events, so pushing never allocates.
 class CompletionChannel final : public ibv_comp_channel {
  public:
-  // Without `device` no fault acts on its events.
+  // Without `device` no fault acts on its events, and they come by themselves.
   explicit CompletionChannel(ibv_context* context, Device* device = nullptr);
 
   int Open();  // 0 or an errno of eventfd(2)
 
   // Blocks until an event is there and hands it out: 0, EAGAIN (O_NONBLOCK),
-  // EINTR. Holds no lock while it sleeps. CQs with unread events take turns. A
-  // fault may put an event of a foreign CQ before them.
+  // EINTR, EDEADLK (Scheduler::Await). Holds no lock while it sleeps. CQs with
+  // unread events take turns. A fault may put an event of a foreign CQ before
+  // them.
   int GetEvent(CompletionQueue** cq);
 
   int cqs() const { return cqs_.load(); }  // CQs that use this channel
+
+  uint32_t number() const { return number_; }  // in traces
 
  private:
   friend class CompletionQueue;
   void Push(CompletionQueue& cq);
   CompletionQueue* ForeignCq();  // nullptr: no fault wants an event of it
+  CompletionQueue* Pop();        // nullptr: there is no event
+  int Wait();                    // for an event, as GetEvent()
   // The CQ joins the end of the list or leaves it.
   void Append(CompletionQueue& cq);
   void Remove(CompletionQueue& cq);
 
   Device* const device_;
+  Scheduler* const scheduler_;
+  const uint32_t number_;
+
   std::mutex mutex_;
   EventFd event_fd_;
   CompletionQueue* first_ = nullptr;  // guarded by mutex_
@@ -82,9 +91,10 @@ struct Cqe {
 class CompletionQueue final : public ibv_cq {
  public:
   // `capacity` is what the device made of the size asked for (ibv_cq::cqe).
-  // Throws std::bad_alloc.
+  // `scheduler` is that of a stepped world. Throws std::bad_alloc.
   CompletionQueue(ibv_context* context, int capacity, CqOverrun on_overrun,
-                  CompletionChannel* channel, FaultInjector* faults = nullptr);
+                  CompletionChannel* channel, FaultInjector* faults = nullptr,
+                  Scheduler* scheduler = nullptr);
   ~CompletionQueue();
 
   enum class PushResult {
@@ -95,7 +105,8 @@ class CompletionQueue final : public ibv_cq {
   PushResult Push(const Cqe& cqe);
 
   // Moves up to `capacity` completions to wc[] in order; frees their send
-  // slots. Negative once the queue has overrun and is drained.
+  // slots. Negative once the queue has overrun and is drained. In a stepped
+  // world, if there are none, makes one step and looks again.
   int Poll(int capacity, ibv_wc* wc);
 
   // Arms one event for the next completion (the next solicited or failed one).
@@ -103,8 +114,9 @@ class CompletionQueue final : public ibv_cq {
 
   void AckEvents(unsigned count);
   // Blocks until all events that GetEvent() handed out are acknowledged, and
-  // retracts unread ones. Called once, by DestroyCq.
-  void WaitForAcks();
+  // retracts unread ones. EDEADLK (Scheduler::Await): nothing has changed.
+  // Called by DestroyCq.
+  int WaitForAcks();
 
   // Completions of the QP stay; they no longer free its send slots.
   void ForgetSlots(const SendQueueSlots& slots);
@@ -112,11 +124,15 @@ class CompletionQueue final : public ibv_cq {
   // Completions were lost, and the profile does not take that lightly.
   bool overrun() const { return overrun_.load(); }
 
+  uint32_t number() const { return number_; }  // in traces
+
   // QPs that use this CQ (twice, if for both directions).
   std::atomic<uint32_t> users{0};
 
  private:
   friend class CompletionChannel;
+
+  int PollNow(int capacity, ibv_wc* wc);
 
   CompletionChannel* completion_channel() const {
     return static_cast<CompletionChannel*>(channel);
@@ -124,6 +140,8 @@ class CompletionQueue final : public ibv_cq {
 
   const CqOverrun on_overrun_;
   FaultInjector* const faults_;
+  Scheduler* const scheduler_;
+  const uint32_t number_;
   std::atomic<bool> overrun_{false};
 
   std::mutex mutex_;

@@ -190,6 +190,7 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
   made->addr = addr;
   made->length = length;
   made->access = access;
+  made->number = NumberOf(scheduler(), ObjectKind::kMemoryRegion);
   if (const int error = impl_->regions.Insert(*made)) {
     impl_->locked -= made->locked;
     return error;
@@ -295,7 +296,7 @@ int Device::CreateCq(int cqe, CompletionChannel* channel,
   if (!impl_->cqs.Take(profile.limits.max_cq)) return ENOMEM;
   try {
     *cq = new CompletionQueue(context(), cqe, profile.cq_overrun, channel,
-                              &impl_->environment.faults());
+                              &impl_->environment.faults(), scheduler());
   } catch (const std::bad_alloc&) {
     impl_->cqs.GiveBack();
     return ENOMEM;
@@ -305,7 +306,7 @@ int Device::CreateCq(int cqe, CompletionChannel* channel,
 
 int Device::DestroyCq(CompletionQueue* cq) {
   if (cq->users != 0) return EBUSY;
-  cq->WaitForAcks();
+  if (const int error = cq->WaitForAcks()) return error;
   impl_->events.Retract(cq);
   delete cq;
   impl_->cqs.GiveBack();
@@ -365,7 +366,7 @@ int Device::CreateQp(ProtectionDomain* pd,
     auto& place = impl_->qps[number];
     try {
       place = std::make_shared<QueuePair>(*this, *pd, attributes, number);
-      place->CreateTimer();
+      place->Complete();
     } catch (const std::bad_alloc&) {
       if (place != nullptr) place->Destroy();
       impl_->qps.erase(number);
@@ -397,11 +398,19 @@ std::shared_ptr<QueuePair> Device::FindQp(uint32_t qp_num) {
 
 void Device::RaiseAsyncEvent(const ibv_async_event& event) {
   impl_->events.Push(event);
+  if (scheduler() == nullptr) return;
+  scheduler()->NoteEvent();
+  scheduler()->trace().Add("device %u raises async event %d", impl_->index,
+                           event.event_type);
 }
 
 int Device::GetAsyncEvent(ibv_async_event* event) {
   uint32_t dropped;
-  if (!impl_->events.Pop(event, &dropped)) return EAGAIN;
+  bool is_there = impl_->events.Pop(event, &dropped);
+  if (!is_there && scheduler() != nullptr && scheduler()->Step()) {
+    is_there = impl_->events.Pop(event, &dropped);
+  }
+  if (!is_there) return EAGAIN;
   if (dropped > 0) {
     char text[100];
     std::snprintf(text, sizeof(text), "%s: %u async events were dropped",

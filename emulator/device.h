@@ -83,6 +83,7 @@ class Device {
   DeviceEnvironment& environment();
   DeviceHealth& health();
   const DeviceHealth& health() const;
+  Scheduler* scheduler() { return environment().scheduler(); }
   MrTable& regions();
   // For a completion event that names it: it is nobody's, and acknowledging its
   // events does nothing.
@@ -110,8 +111,9 @@ class Device {
 
   // EINVAL: cqe < 1 or above max_cqe; ENOMEM: max_cq.
   int CreateCq(int cqe, CompletionChannel* channel, CompletionQueue** cq);
-  int DestroyCq(
-      CompletionQueue* cq);  // EBUSY: in use. Blocks on unacked events
+  // Blocks on unacked events. EBUSY: in use; EDEADLK: as GetEvent() of a
+  // channel.
+  int DestroyCq(CompletionQueue* cq);
 
   // EINVAL: sizes of 0 or beyond the device's; ENOMEM: max_srq.
   int CreateSrq(ProtectionDomain* pd, uint32_t max_wr, uint32_t max_sge,
@@ -127,7 +129,8 @@ class Device {
 
   // Async events go to context()->async_fd; a fixed number is kept, the oldest
   // is dropped beyond, which GetAsyncEvent() logs. Those of a destroyed object
-  // are retracted. EAGAIN: none waits. Raising takes no lock but its own.
+  // are retracted. EAGAIN: none waits, nor after one step if the world is
+  // stepped. Raising takes no lock but its own and the scheduler's.
   void RaiseAsyncEvent(const ibv_async_event& event);
   int GetAsyncEvent(ibv_async_event* event);
 

@@ -36,12 +36,23 @@ void EventFd::Clear() {
   eventfd_read(fd_, &count);
 }
 
-int EventFd::Wait() const {
+int EventFd::MayBlock() const {
   const int flags = fcntl(fd_, F_GETFL);
   if (flags < 0) return errno;
-  if (flags & O_NONBLOCK) return EAGAIN;
+  return (flags & O_NONBLOCK) != 0 ? EAGAIN : 0;
+}
+
+int EventFd::Wait() const {
+  if (const int error = MayBlock(); error != 0) return error;
   pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
   return poll(&readable, 1, /*timeout=*/-1) < 0 ? errno : 0;
+}
+
+int EventFd::WaitStepping(Scheduler& scheduler, const Waiting& waiting) const {
+  const int error = MayBlock();
+  if (error == 0) return scheduler.Await(waiting);
+  scheduler.Step();
+  return waiting.is_over() ? 0 : error;
 }
 
 }  // namespace rpma::emu

@@ -5,6 +5,8 @@
 #ifndef RPMA_EMULATOR_EVENT_FD_H_
 #define RPMA_EMULATOR_EVENT_FD_H_
 
+#include "emulator/scheduler.h"
+
 namespace rpma::emu {
 
 // An eventfd that is non-zero exactly while its owner's queue is not empty. The
@@ -31,8 +33,15 @@ class EventFd {
   // poll(2) until the descriptor is readable (0), a signal handler ran (EINTR),
   // or returns EAGAIN at once when the user set O_NONBLOCK on the descriptor.
   int Wait() const;
+  // The same in a stepped world: makes steps until the wait for an event is
+  // over (0) or cannot end (EDEADLK); or makes one step, and returns EAGAIN if
+  // that did not bring the event, when the user set O_NONBLOCK.
+  int WaitStepping(Scheduler& scheduler, const Waiting& waiting) const;
 
  private:
+  // Whether the user set O_NONBLOCK: 0, EAGAIN: yes, or an errno of fcntl(2).
+  int MayBlock() const;
+
   int fd_ = -1;
 };
 

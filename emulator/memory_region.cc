@@ -27,6 +27,7 @@ struct alignas(64) MrTable::Entry {
   uint64_t addr = 0;
   uint64_t length = 0;
   unsigned access = 0;
+  uint32_t number = 0;
   uint32_t last_key = 0;  // that of the region which the fields describe
   uint32_t next_free = 0;
 };
@@ -80,6 +81,7 @@ int MrTable::Insert(MemoryRegion& mr) {
   entry->addr = reinterpret_cast<uintptr_t>(mr.addr);
   entry->length = mr.length;
   entry->access = mr.access;
+  entry->number = mr.number;
   mr.lkey = mr.rkey = entry->last_key;
   entry->key.store(entry->last_key);
   return 0;
@@ -134,7 +136,8 @@ KeyFacts MrTable::Facts(uint32_t key) const {
           .registered = entry->key.load() == key,
           .addr = entry->addr,
           .length = entry->length,
-          .access = entry->access};
+          .access = entry->access,
+          .number = entry->number};
 }
 
 }  // namespace rpma::emu

@@ -27,6 +27,7 @@ struct ProtectionDomain final : ibv_pd {
 struct MemoryRegion final : ibv_mr {
   unsigned access = 0;
   uint64_t locked = 0;  // bytes, in whole pages
+  uint32_t number = 0;  // in traces
 };
 
 // Why an access is refused.
@@ -66,6 +67,7 @@ struct KeyFacts {
   uint64_t addr = 0;
   uint64_t length = 0;
   unsigned access = 0;
+  uint32_t number = 0;
 };
 
 // The regions of one device by key. lkey equals rkey. A key names a table index

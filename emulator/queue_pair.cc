@@ -105,7 +105,7 @@ void QueuePair::Impl::Reset(bool destroy) {
     connection = {};
     sq.Clear();
     attributes.send_cq->ForgetSlots(sq.slots());
-    timer->Cancel();
+    if (timer.has_value()) timer->Cancel();
     wait = Wait::kNothing;
     tries = rnr_tries = late_reads = 0;
     late_reads_due = false;
@@ -122,7 +122,9 @@ void QueuePair::Impl::Reset(bool destroy) {
 
 void QueuePair::Impl::Push(CompletionQueue& cq, const Cqe& cqe,
                            Aftermath& after) {
-  if (cq.Push(cqe) != CompletionQueue::PushResult::kOverrun) return;
+  const CompletionQueue::PushResult result = cq.Push(cqe);
+  if (steps != nullptr) steps->Completed(cq, cqe, result);
+  if (result != CompletionQueue::PushResult::kOverrun) return;
   ibv_async_event event{};
   event.element.cq = &cq;
   event.event_type = IBV_EVENT_CQ_ERR;
@@ -157,7 +159,9 @@ int QueuePair::Impl::Post(Append append) {
   {
     const std::lock_guard lock(sq_mutex);
     error = CheckMayPost();
+    const uint32_t first = sq.end();
     if (error == 0) error = append();
+    if (steps != nullptr) steps->Posted(first);
     Execute(after);
   }
   after.Run();
@@ -179,14 +183,19 @@ QueuePair::QueuePair(Device& device, ProtectionDomain& domain,
 
 QueuePair::~QueuePair() = default;
 
-void QueuePair::CreateTimer() {
-  impl_->timer.emplace(impl_->device.environment().timers(),
-                       [weak = weak_from_this()] {
-                         if (const auto qp = weak.lock()) qp->impl_->OnTimer();
-                       });
+void QueuePair::Complete() {
+  DeviceEnvironment& environment = impl_->device.environment();
+  impl_->timer.emplace(environment.timers(), [weak = weak_from_this()] {
+    if (const auto qp = weak.lock()) qp->impl_->OnTimer();
+  });
+  if (Scheduler* const scheduler = environment.scheduler()) {
+    impl_->steps =
+        std::make_unique<QueuePairSteps>(*scheduler, *impl_, weak_from_this());
+  }
 }
 
 void QueuePair::Destroy() {
+  if (impl_->steps != nullptr) impl_->steps->Retire();
   impl_->Reset(/*destroy=*/true);
   --impl_->pd.children;
   --impl_->attributes.send_cq->users;
@@ -295,6 +304,7 @@ int QueuePair::PostRecv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     for (; error == 0 && wr != nullptr; wr = wr->next) {
       error = impl_->rq.Append(*wr);
       if (error != 0) break;
+      if (impl_->steps != nullptr) impl_->steps->PostedReceive();
     }
     if (impl_->state == IBV_QPS_ERR) impl_->FlushReceiveQueue(after);
     wakes = !impl_->rq.empty() && !impl_->waiting_requester.expired();

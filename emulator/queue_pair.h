@@ -58,8 +58,9 @@ struct ConnectionAttributes {
   uint8_t rnr_retry = 7;  // 7: for ever
 };
 
-// Threads: all calls, any thread. Inline scheduling: Post*() executes all it
-// can on the calling thread, the responder's part included.
+// Threads: all calls, any thread. Post*() executes all it can on the calling
+// thread, the responder's part included. In a stepped world nothing but the
+// scheduler's steps executes requests, and each executes one.
 //
 // Lifetime: a connected QP keeps its remote QP's memory through a shared_ptr;
 // Destroy() ends all transfers first, so no transfer touches a destroyed QP.
@@ -112,11 +113,12 @@ class QueuePair final : public ibv_qp,
  private:
   friend class Aftermath;
   friend class Device;
+  friend class QueuePairSteps;
   friend class SharedReceiveQueue;
   struct Impl;
 
   // The second half of construction, which needs the shared_ptr.
-  void CreateTimer();
+  void Complete();
   // Ends all transfers and detaches from CQs, SRQ and the remote QP.
   void Destroy();
   // Lets the remote QP go on, whose request found this one without a receive.

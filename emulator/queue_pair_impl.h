@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inside of a queue pair. Private to queue_pair.cc (state machine),
-// requester.cc (its send queue) and responder.cc (what it does for its remote).
+// requester.cc (its send queue), responder.cc (what it does for its remote) and
+// queue_pair_steps.cc (what a stepped world adds).
 
 #ifndef RPMA_EMULATOR_QUEUE_PAIR_IMPL_H_
 #define RPMA_EMULATOR_QUEUE_PAIR_IMPL_H_
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "emulator/completion_queue.h"
 #include "emulator/device.h"
@@ -20,6 +22,7 @@
 #include "emulator/memory_region.h"
 #include "emulator/queue_pair.h"
 #include "emulator/receive_queue.h"
+#include "emulator/scheduler.h"
 #include "emulator/send_queue.h"
 #include "emulator/shared_receive_queue.h"
 #include "emulator/timer.h"
@@ -80,6 +83,46 @@ class Aftermath {
   DeviceEnvironment* unfinished_ = nullptr;
 };
 
+// What a queue pair of a stepped world has besides: each step executes one
+// request, and the trace tells of it.
+class QueuePairSteps final : public Task {
+ public:
+  // Throws std::bad_alloc.
+  QueuePairSteps(Scheduler& scheduler, QueuePair::Impl& qp,
+                 std::weak_ptr<void> owner);
+  void Retire();  // no more steps, before the queue pair is destroyed
+
+  uint32_t number() const { return number_; }
+
+  void Step() override;
+  bool SayWhatItWaitsFor(std::string* text) override;
+
+  // REQUIRES, for all below: sq_mutex is held.
+  void MakeRunnableIfItCanExecute();
+  // Decides whether a READ lets later requests overtake it, and whether one
+  // that does is executed now.
+  bool DefersRead();
+  bool ExecutesLateRead();
+
+  // --- Trace. The numbers of requests and receives count from 1.
+  void Posted(uint32_t first);  // the requests from `first` on
+  void Tries(const Request& request);
+  void Tried(const Request& request, const Verdict& verdict);
+  void Completed(const CompletionQueue& cq, const Cqe& cqe,
+                 CompletionQueue::PushResult result);
+  void PostedReceive();  // REQUIRES: rq_mutex is held, here and below
+  void TakesReceive(uint32_t number);
+
+ private:
+  uint32_t NumberOf(const Request& request) const;
+
+  Scheduler& scheduler_;
+  Trace& trace_;
+  QueuePair::Impl& qp_;
+  const uint32_t number_;
+  Random late_reads_;
+};
+
 // Locks: an execution holds the requester's sq_mutex and, for the responder's
 // part, the remote's rq_mutex; never two sq_mutexes, nor two rq_mutexes.
 //
@@ -108,15 +151,19 @@ struct QueuePair::Impl {
 
   // --- requester.cc. REQUIRES: sq_mutex is held, but for OnTimer().
   int CheckMayPost() const;
+  // Executes all that can be executed; in a stepped world, has it done.
   void Execute(Aftermath& after);
+  bool ExecuteNext(Aftermath& after);  // false: there is nothing to execute
   void OnTimer();
   void FlushSendQueue(Aftermath& after);
 
   Request* NextToExecute();
   Request* FirstLateRead();
   void DeferRead(Request& request);
+  bool DefersRead() const;
   // False: there is no timer; the time has to count as passed.
-  bool ArmTimer(std::chrono::nanoseconds hardware_time);
+  bool ArmTimer(std::chrono::nanoseconds hardware_time,
+                Recurrence recurrence = Recurrence::kOnce);
   Verdict Attempt(Request& request, Aftermath& after);
   Verdict PinLocal(const Request& request);
   // The request, whose bytes are in `gather`, reaches the responder.
@@ -192,6 +239,7 @@ struct QueuePair::Impl {
   const Profile& profile;
   ProtectionDomain& pd;
   const QueuePairAttributes attributes;
+  std::unique_ptr<QueuePairSteps> steps;  // of a stepped world
 
   std::atomic<ibv_qp_state> state{IBV_QPS_RESET};
 

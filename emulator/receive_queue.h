@@ -30,6 +30,9 @@ class ReceiveQueue {
   uint32_t size() const { return end_ - first_; }
   // The oldest receive. REQUIRES: not empty.
   const Receive& front() const { return receives_[first_ & mask_]; }
+  // Receives are numbered from 1 in the order of posting.
+  uint32_t front_number() const { return first_ + 1; }
+  uint32_t posted() const { return end_; }
   void Pop() { ++first_; }
   void Clear() { first_ = end_; }
 

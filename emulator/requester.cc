@@ -54,16 +54,27 @@ int QueuePair::Impl::CheckMayPost() const {
 void QueuePair::Impl::Execute(Aftermath& after) {
   for (;;) {
     if (state == IBV_QPS_ERR) return FlushSendQueue(after);
-    if (wait != Wait::kNothing) return;
-    Request* const request = NextToExecute();
-    if (request == nullptr) return;
-    Settle(*request, Attempt(*request, after), after);
+    if (steps != nullptr) return steps->MakeRunnableIfItCanExecute();
+    if (wait != Wait::kNothing || !ExecuteNext(after)) return;
   }
+}
+
+bool QueuePair::Impl::ExecuteNext(Aftermath& after) {
+  Request* const request = NextToExecute();
+  if (request == nullptr) return false;
+  if (steps != nullptr) steps->Tries(*request);
+  const Verdict verdict = Attempt(*request, after);
+  if (steps != nullptr) steps->Tried(*request, verdict);
+  Settle(*request, verdict, after);
+  return true;
 }
 
 Request* QueuePair::Impl::NextToExecute() {
   if (late_reads == 0) late_reads_due = false;
   if (late_reads_due) return FirstLateRead();
+  if (late_reads > 0 && steps != nullptr && steps->ExecutesLateRead()) {
+    return FirstLateRead();
+  }
   while (sq.executed() != sq.end()) {
     Request& request = sq[sq.executed()];
     const ibv_qp_state now = state;
@@ -75,14 +86,18 @@ Request* QueuePair::Impl::NextToExecute() {
       late_reads_due = true;
       return FirstLateRead();
     }
-    if (request.operation != Operation::kRead ||
-        profile.reads == ReadOrder::kPosted) {
+    if (request.operation != Operation::kRead || !DefersRead()) {
       return &request;
     }
     DeferRead(request);
     if (late_reads_due) return FirstLateRead();
   }
-  return nullptr;
+  return late_reads > 0 && steps != nullptr ? FirstLateRead() : nullptr;
+}
+
+bool QueuePair::Impl::DefersRead() const {
+  if (profile.reads == ReadOrder::kLate) return true;
+  return steps != nullptr && steps->DefersRead();
 }
 
 Request* QueuePair::Impl::FirstLateRead() {
@@ -95,14 +110,16 @@ void QueuePair::Impl::DeferRead(Request& request) {
   request.started = request.late = true;
   request.outstanding = ++late_reads;
   sq.AdvanceExecuted();
+  if (steps != nullptr) return;
   // Nothing may follow that would make it execute.
   if (late_reads == 1 && !ArmTimer(profile.timers.min_rnr)) {
     late_reads_due = true;
   }
 }
 
-bool QueuePair::Impl::ArmTimer(std::chrono::nanoseconds hardware_time) {
-  return timer->Arm(device.environment().Scale(hardware_time));
+bool QueuePair::Impl::ArmTimer(std::chrono::nanoseconds hardware_time,
+                               Recurrence recurrence) {
+  return timer->Arm(device.environment().Scale(hardware_time), recurrence);
 }
 
 Verdict QueuePair::Impl::Attempt(Request& request, Aftermath& after) {
@@ -224,9 +241,13 @@ void QueuePair::Impl::AwaitReceive(Request& request, const Verdict& verdict,
   tries = 0;  // the NAK was an answer
   under_way = {};
   if (limit != kForEver) ++rnr_tries;
-  // No receive that is posted ends what a fault does.
+  // No receive that is posted ends what a fault does, but time does.
   if (limit != kForEver || verdict.injected) {
-    if (!ArmTimer(profile.timers.min_rnr)) return;  // it has "expired"
+    const Recurrence recurrence =
+        verdict.injected ? Recurrence::kOnce : Recurrence::kRepeating;
+    if (!ArmTimer(profile.timers.min_rnr, recurrence)) {
+      return;  // it has "expired"
+    }
   }
   wait = Wait::kReceive;
 }

@@ -315,6 +315,10 @@ ReceiveQueue& QueuePair::Impl::Receives(
 }
 
 void QueuePair::Impl::PopReceive() {
+  if (steps != nullptr) {
+    const SharedReceiveQueue* const srq = attributes.srq;
+    steps->TakesReceive((srq == nullptr ? rq : srq->receives_).front_number());
+  }
   if (attributes.srq == nullptr) {
     rq.Pop();
   } else {

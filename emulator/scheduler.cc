@@ -34,14 +34,9 @@ void Erase(std::vector<T*>& from, const T* object) {
 
 // A thread in Await() or Step().
 struct Scheduler::Visitor {
-  bool Steps() const { return ready == nullptr; }
+  bool Steps() const { return waiting == nullptr; }
 
-  // Of Await(); Step() has none.
-  const std::function<bool()>* ready = nullptr;
-  const char* call = nullptr;
-  ObjectKind kind = {};
-  uint32_t number = 0;
-
+  const Waiting* waiting = nullptr;  // of Await()
   uint32_t thread = 0;
   bool stepped = false;  // since it came, if it Steps()
   int result = 0;        // 0, EDEADLK or, if it Steps(), EAGAIN: nothing moved
@@ -91,13 +86,9 @@ Random Scheduler::StreamOf(ObjectKind kind, uint32_t number) const {
           kFirstOfObjects + number * kObjectKinds + static_cast<size_t>(kind)};
 }
 
-int Scheduler::Await(const char* call, ObjectKind kind, uint32_t number,
-                     const std::function<bool()>& ready) {
+int Scheduler::Await(const Waiting& waiting) {
   Visitor visitor;
-  visitor.ready = &ready;
-  visitor.call = call;
-  visitor.kind = kind;
-  visitor.number = number;
+  visitor.waiting = &waiting;
   Lock lock(mutex_);
   return Visit(lock, visitor);
 }
@@ -192,7 +183,7 @@ Scheduler::Visitor* Scheduler::ChooseVisitor(Lock& lock) {
     bool is_over = visitor->stepped;
     if (!visitor->Steps()) {
       lock.unlock();
-      is_over = (*visitor->ready)();
+      is_over = visitor->waiting->is_over();
       lock.lock();
     }
     if (is_over) choices_.push_back(visitor);
@@ -250,9 +241,10 @@ void Scheduler::ReportDeadlock(Lock& lock) try {
     const std::string who = visitor->thread != 0
                                 ? "thread " + std::to_string(visitor->thread)
                                 : "a thread that is not attached";
-    lines.push_back(who + " waits in " + visitor->call + " on " +
-                    NameOf(visitor->kind) + " " +
-                    std::to_string(visitor->number));
+    const Waiting& waiting = *visitor->waiting;
+    lines.push_back(who + " waits in " + waiting.call + " on " +
+                    NameOf(waiting.kind) + " " +
+                    std::to_string(waiting.number));
   }
   std::vector<std::pair<Task*, std::shared_ptr<void>>> tasks;
   for (Task* const task : tasks_) tasks.emplace_back(task, task->owner_.lock());

@@ -47,6 +47,16 @@ class Task {
   std::weak_ptr<void> owner_;  // what a step keeps alive
 };
 
+// What a thread waits for.
+struct Waiting {
+  // For the report of a deadlock: the call, and the object that it is about.
+  const char* call = nullptr;
+  ObjectKind kind = {};
+  uint32_t number = 0;
+  // Called with no lock held.
+  std::function<bool()> is_over;
+};
+
 // Nothing moves by itself. One step is a step of a task that is runnable or, if
 // none is, the expiry of the next timer, to which the virtual clock jumps. The
 // seed decides which of several tasks steps.
@@ -77,12 +87,10 @@ class Scheduler {
   // Does not allocate.
   void MakeRunnable(Task& task);
 
-  // Makes steps until `ready` is true: 0. `call` on an object, for the report
-  // of a deadlock. EDEADLK: it cannot become true, as every thread waits and
-  // nothing moves, or nothing but repeating timers, a thousand of them; or this
-  // is inside of a step. `ready` is called with no lock held.
-  int Await(const char* call, ObjectKind kind, uint32_t number,
-            const std::function<bool()>& ready);
+  // Makes steps until the wait is over: 0. EDEADLK: it cannot end, as every
+  // thread waits and nothing moves, or nothing but repeating timers, of which a
+  // thousand expired; the log says who waits. Or this is inside of a step.
+  int Await(const Waiting& waiting);
   // Makes one step, and lets other threads go on whose wait is over. False:
   // nothing can move, or this is inside of a step.
   bool Step();
@@ -138,6 +146,11 @@ class Scheduler {
   Random next_thread_;
   Random ties_;
 };
+
+// The next number of its kind in the trace; 0 without a scheduler.
+inline uint32_t NumberOf(Scheduler* scheduler, ObjectKind kind) {
+  return scheduler == nullptr ? 0 : scheduler->trace().NumberOf(kind);
+}
 
 }  // namespace rpma::emu
 

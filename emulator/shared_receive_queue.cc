@@ -14,6 +14,7 @@ SharedReceiveQueue::SharedReceiveQueue(Device& device, ProtectionDomain& domain,
                                        uint32_t srq_limit)
     : ibv_srq{},
       device_(device),
+      number_(NumberOf(device.scheduler(), ObjectKind::kSharedReceiveQueue)),
       receives_(max_wr, max_sge),
       limit_(srq_limit) {
   context = device.context();
@@ -27,6 +28,10 @@ int SharedReceiveQueue::PostRecv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     for (; wr != nullptr; wr = wr->next) {
       error = receives_.Append(*wr);
       if (error != 0) break;
+      if (Scheduler* const scheduler = device_.scheduler()) {
+        scheduler->trace().Add("SRQ %u posts receive %u", number_,
+                               receives_.posted());
+      }
     }
   }
   while (const std::shared_ptr<QueuePair> qp = TakeWaiting()) {

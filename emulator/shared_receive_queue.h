@@ -31,6 +31,8 @@ class SharedReceiveQueue final : public ibv_srq {
   // first, as long as receives are left.
   int PostRecv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
+  uint32_t number() const { return number_; }  // in traces
+
   std::atomic<uint32_t> users{0};  // QPs
 
  private:
@@ -51,6 +53,7 @@ class SharedReceiveQueue final : public ibv_srq {
   std::shared_ptr<QueuePair> TakeWaiting();
 
   Device& device_;
+  const uint32_t number_;
   std::mutex mutex_;
   ReceiveQueue receives_;  // guarded by mutex_, as all below
   uint32_t limit_;

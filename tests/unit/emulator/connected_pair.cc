@@ -12,6 +12,14 @@
 
 namespace rpma::emu {
 
+TestEnvironment::TestEnvironment(int divisor, std::optional<uint64_t> seed)
+    : divisor_(divisor),
+      timers_(seed.has_value() ? ClockKind::kVirtual : ClockKind::kReal) {
+  if (!seed.has_value()) return;
+  scheduler_.emplace(*seed, timers_,
+                     [this](int level, const char* text) { Log(level, text); });
+}
+
 std::vector<uint32_t> TestEnvironment::failed_qps() const {
   const std::lock_guard lock(mutex_);
   return failed_qps_;
@@ -193,7 +201,7 @@ void Connect(const std::shared_ptr<QueuePair>& a,
 }
 
 ConnectedPair::ConnectedPair(const PairOptions& options)
-    : environment(options.time_divisor),
+    : environment(options.time_divisor, options.seed),
       client("client", 0, options, environment),
       server("server", 1, options, environment) {
   Connect(client.qp, server.qp, options.connection);

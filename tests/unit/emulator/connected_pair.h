@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@
 
 namespace rpma::emu {
 
-// A world around devices: real timers, times as on hardware divided by
-// `divisor`, and a record of what the devices reported.
+// A world around devices: times as on hardware divided by `divisor`, and a
+// record of what the devices reported. Its timers are real, unless a seed makes
+// it a stepped world.
 class TestEnvironment final : public DeviceEnvironment {
  public:
   struct LogLine {
@@ -30,7 +32,8 @@ class TestEnvironment final : public DeviceEnvironment {
     std::string text;
   };
 
-  explicit TestEnvironment(int divisor = 1000) : divisor_(divisor) {}
+  explicit TestEnvironment(int divisor = 1000,
+                           std::optional<uint64_t> seed = std::nullopt);
 
   std::vector<uint32_t> failed_qps() const;
   std::vector<LogLine> log() const;
@@ -38,6 +41,9 @@ class TestEnvironment final : public DeviceEnvironment {
   void QueuePairFailed(uint32_t qp_num) override;
   void Log(int level, const char* text) override;
   TimerQueue& timers() override { return timers_; }
+  Scheduler* scheduler() override {
+    return scheduler_.has_value() ? &*scheduler_ : nullptr;
+  }
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override {
     return time / divisor_;
   }
@@ -51,6 +57,7 @@ class TestEnvironment final : public DeviceEnvironment {
   std::vector<LogLine> log_;
   TimerQueue timers_;
   FaultInjector faults_{*this};
+  std::optional<Scheduler> scheduler_;
 };
 
 // What a pair is made of; both ends alike.
@@ -67,6 +74,7 @@ struct PairOptions {
   ConnectionAttributes connection = {.max_rd_atomic = 4,
                                      .max_dest_rd_atomic = 4};
   int time_divisor = 1000;
+  std::optional<uint64_t> seed = std::nullopt;  // of a stepped world
 };
 
 constexpr unsigned kAllAccess =

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 constexpr ObjectKind kQueue = ObjectKind::kCompletionQueue;
 
 int AwaitTrue(World& world, const bool& flag) {
-  return world.scheduler.Await("Wait", kQueue, 1, [&] { return flag; });
+  return world.scheduler.Await({"Wait", kQueue, 1, [&] { return flag; }});
 }
 
 TEST(SchedulerTest, NothingMovesByItself) {
@@ -199,8 +199,8 @@ TEST(SchedulerTest, AWaitInADeadWorldFailsAndSaysWhoWaits) {
   TestTask waiting(world, [] {});
   waiting.WaitFor("QP 3 has waited for a receive since noon");
   TestTask idle(world, [] {});
-  EXPECT_EQ(world.scheduler.Await("GetCqEvent", ObjectKind::kCompletionChannel,
-                                  4, [] { return false; }),
+  EXPECT_EQ(world.scheduler.Await({"GetCqEvent", ObjectKind::kCompletionChannel,
+                                   4, [] { return false; }}),
             EDEADLK);
   EXPECT_THAT(world.levels, Each(LOG_CRIT));
   EXPECT_THAT(world.report,

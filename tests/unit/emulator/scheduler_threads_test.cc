@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 constexpr ObjectKind kQueue = ObjectKind::kCompletionQueue;
 
 int AwaitTrue(World& world, const std::function<bool()>& ready) {
-  return world.scheduler.Await("Wait", kQueue, 1, ready);
+  return world.scheduler.Await({"Wait", kQueue, 1, ready});
 }
 
 // Runs each body in a thread that is attached, in the order of the bodies,
