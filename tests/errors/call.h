@@ -110,7 +110,7 @@ class TypedArguments final : public Arguments {
   }
 
   template <size_t... I>
-  [[gnu::no_sanitize("enum")]] int Apply(std::index_sequence<I...>) {
+  __attribute__((no_sanitize("enum"))) int Apply(std::index_sequence<I...>) {
     return function_(std::get<I>(now_)...);
   }
 
