@@ -91,6 +91,7 @@ class CmId final : public rdma_cm_id,
   // after the time that an MRA asks for, and the message is sent again.
   bool is_patient = false;
   bool has_lost_messages = false;
+  std::optional<size_t> lost_by;  // the rule that took the last message
 };
 
 inline CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }

@@ -88,7 +88,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void Deliver(Lock& lock);
   void Travel(Lock& lock, CmMessages& one);
   bool Survives(Lock& lock, CmMessages& one);  // false: `one` is empty
-  void Lose(Lock& lock, CmMessages& one);
+  void Lose(Lock& lock, CmMessages& one, std::optional<size_t> rule);
   void PutInFlight(Lock& lock, CmMessages& one, std::chrono::nanoseconds time);
   void Land(Lock& lock, CmMessages& one);
   void Arrive(Lock& lock, CmMessages& one);
@@ -142,6 +142,8 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void StopTimer(CmId& id);
   void Expire(Lock& lock, CmId& id);
   void GiveUp(Lock& lock, CmId& id);
+  // Logs "connection to 192.0.2.1:7204 `what`", without the lock.
+  void LogAbout(Lock& lock, const CmId& id, const char* what);
 
   // --- Faults of devices (cm_faults.cc)
   template <typename Work>

@@ -191,13 +191,13 @@ bool ConnectionManager::Impl::Survives(Lock& lock, CmMessages& one) {
   }
   if (message.sender->health().IsSilent() ||
       (message.receiver != nullptr && message.receiver->health().IsSilent())) {
-    Lose(lock, one);
+    Lose(lock, one, std::nullopt);
     return false;
   }
   if (!injection.has_value()) return true;
   switch (injection->action) {
     case FaultAction::kDrop:
-      Lose(lock, one);
+      Lose(lock, one, injection->rule);
       return false;
     case FaultAction::kDelay:
       PutInFlight(lock, one, fabric.Scale(injection->time));
@@ -208,8 +208,10 @@ bool ConnectionManager::Impl::Survives(Lock& lock, CmMessages& one) {
   }
 }
 
-void ConnectionManager::Impl::Lose(Lock& lock, CmMessages& one) {
+void ConnectionManager::Impl::Lose(Lock& lock, CmMessages& one,
+                                   std::optional<size_t> rule) {
   CmMessage& message = one.front();
+  if (const auto from = message.from.lock()) from->lost_by = rule;
   if (IsTcp(message)) {
     const TimerValues& timers = message.sender->profile().timers;
     if (message.tcp_tries < timers.tcp_retries) {

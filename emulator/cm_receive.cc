@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a message does where it arrives, as in the kernel's cm.c.
 
-#include <sys/syslog.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <new>
-#include <string>
 
-#include "emulator/addresses.h"
 #include "emulator/cm_impl.h"
 #include "emulator/device.h"
 #include "emulator/fabric.h"
@@ -117,19 +112,10 @@ void ConnectionManager::Impl::Refuse(Lock& lock, const CmMessage& request,
   answer->to = request.from;
   answer->param = {};
   answer->reason = reason;
-  char text[200];
-  try {
-    std::snprintf(text, sizeof(text), "connection to %s rejected: %s",
-                  ToText(from.route.addr.dst_addr).c_str(),
-                  reason == kRejInvalidServiceId
-                      ? "no CM id listens there"
-                      : "the listener's backlog is full");
-  } catch (const std::bad_alloc&) {
-    return;
-  }
-  lock.unlock();
-  fabric.Log(LOG_INFO, text);
-  lock.lock();
+  LogAbout(lock, from,
+           reason == kRejInvalidServiceId
+               ? "rejected: no CM id listens there"
+               : "rejected: the listener's backlog is full");
 }
 
 void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,

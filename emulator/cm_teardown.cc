@@ -2,9 +2,15 @@
 // Ending connections: DREQ, DREP, time-wait, failures and the timers of the
 // connection manager.
 
+#include <sys/syslog.h>
+
 #include <cerrno>
+#include <cstdio>
+#include <new>
+#include <string>
 #include <utility>
 
+#include "emulator/addresses.h"
 #include "emulator/cm_impl.h"
 #include "emulator/device.h"
 #include "emulator/fabric.h"
@@ -14,6 +20,12 @@ namespace {
 
 bool EndsWithItsQueuePair(const CmId& id) {
   return id.state == CmState::kConnected && id.device->profile().iwarp;
+}
+
+// What an id in this state waits for an answer to.
+const char* MessageOf(CmState state) {
+  if (state == CmState::kConnectSent) return "REQ";
+  return state == CmState::kAccepted ? "REP" : "DREQ";
 }
 
 }  // namespace
@@ -147,6 +159,7 @@ void ConnectionManager::Impl::StopTimer(CmId& id) {
   id.timer->Cancel();
   id.deadline = TimerQueue::TimePoint::max();
   id.is_patient = id.has_lost_messages = false;
+  id.lost_by.reset();
   id.retries = 0;
 }
 
@@ -172,14 +185,38 @@ void ConnectionManager::Impl::Expire(Lock& lock, CmId& id) {
 }
 
 void ConnectionManager::Impl::GiveUp(Lock& lock, CmId& id) {
-  if (id.state == CmState::kDisconnectSent) {
-    return FinishDisconnect(id, -ETIMEDOUT);
+  char what[200];
+  const int length = std::snprintf(
+      what, sizeof(what), "given up: no answer to %d tries of %s",
+      id.device->profile().timers.cm_retries + 1, MessageOf(id.state));
+  if (id.lost_by.has_value()) {
+    std::snprintf(what + length, sizeof(what) - static_cast<size_t>(length),
+                  "; fault rule %zu took the last one", *id.lost_by);
   }
-  StopTimer(id);
-  id.state = CmState::kClosed;
-  Post(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-  // Nobody answers the other end any more.
-  if (const auto peer = id.peer.lock()) EndPatience(lock, *peer);
+  if (id.state == CmState::kDisconnectSent) {
+    FinishDisconnect(id, -ETIMEDOUT);
+  } else {
+    StopTimer(id);
+    id.state = CmState::kClosed;
+    Post(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+    // Nobody answers the other end any more.
+    if (const auto peer = id.peer.lock()) EndPatience(lock, *peer);
+  }
+  LogAbout(lock, id, what);
+}
+
+void ConnectionManager::Impl::LogAbout(Lock& lock, const CmId& id,
+                                       const char* what) {
+  char text[300];
+  try {
+    std::snprintf(text, sizeof(text), "connection to %s %s",
+                  ToText(id.route.addr.dst_addr).c_str(), what);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  lock.unlock();
+  fabric.Log(LOG_INFO, text);
+  lock.lock();
 }
 
 }  // namespace rpma::emu

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <new>
 
@@ -134,6 +135,43 @@ TEST(AllocationTest, LateReadsAllocateNothing) {
               }
             }),
             0);
+}
+
+TEST(AllocationTest, FaultsOfRequestsAllocateNothing) {
+  ConnectedPair pair;
+  using std::chrono::milliseconds;
+  pair.SetFaults({{.action = FaultAction::kDelay,
+                   .site = FaultSite::kSend,
+                   .from = true,
+                   .time = milliseconds(1)},
+                  {.action = FaultAction::kDelay,
+                   .site = FaultSite::kWrite,
+                   .from = true,
+                   .response = true,
+                   .time = milliseconds(1)},
+                  {.site = FaultSite::kRead, .nth = 2},
+                  {.action = FaultAction::kRnr,
+                   .nth = 10,
+                   .from = true,
+                   .time = milliseconds(1)}});
+  // The first timer starts the thread that serves it.
+  pair.client.Write(1, 0, 8, pair.server, 0);
+  EXPECT_EQ(PollOne(*pair.client.send_cq), IBV_WC_SUCCESS);
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 50; ++i) {
+                pair.server.Recv(1, 0, 64);
+                pair.client.Send(2, 0, 64);
+                pair.client.Write(3, 0, 64, pair.server, 64);
+                pair.client.Read(4, 0, 64, pair.server, 64);
+                for (int polled = 0; polled < 3; ++polled) {
+                  PollOne(*pair.client.send_cq);
+                }
+                PollOne(*pair.server.recv_cq);
+              }
+            }),
+            0);
+  EXPECT_EQ(pair.client.qp->State(), IBV_QPS_RTS);
+  EXPECT_GT(pair.Counts().fired, 100u);
 }
 
 TEST(AllocationTest, FlushesAllocateNothing) {

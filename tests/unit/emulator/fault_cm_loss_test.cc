@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <future>
+#include <string>
 #include <vector>
 
 #include "tests/unit/emulator/cm_fixture.h"
@@ -60,6 +62,18 @@ TEST_P(FaultCmLossTest, WithoutARequestThePeerIsUnreachable) {
   ExpectTimedOut(active->Next(), RDMA_CM_EVENT_UNREACHABLE);
   EXPECT_EQ(Messages(), tries());
   EXPECT_TRUE(listener->channel().IsEmpty());
+}
+
+TEST_P(FaultCmLossTest, TheLogSaysWhatTookTheMessages) {
+  static std::promise<std::string> logged;
+  logged = std::promise<std::string>();
+  LoseAll(FaultSite::kReq);
+  const auto active = NewActive();
+  fabric().SetLogSink([](int, const char* text) { logged.set_value(text); });
+  ASSERT_EQ(cm().Connect(active->id(), Param()), 0);
+  EXPECT_EQ(logged.get_future().get(),
+            "connection to 127.0.0.1:7204 given up: no answer to 16 tries of "
+            "REQ; fault rule 0 took the last one");
 }
 
 // --- REP
