@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/unit/emulator/cm_fixture.h"
@@ -90,6 +91,21 @@ TEST_P(FaultCmDelayTest, ARequestThatWasWithdrawnMeanwhileArrivesForNobody) {
   EXPECT_TRUE(listener->channel().IsEmpty());
 }
 
+TEST_P(FaultCmDelayTest, AResponseThatComesAfterTheEndHasNoEffect) {
+  std::string error;
+  ASSERT_EQ(fabric().AddRoute("192.0.2.1", "emu0", &error), 0) << error;
+  const auto listener = NewListener();
+  Delay(FaultSite::kRep, milliseconds(40'000));
+  const Connection ends = Connect(*listener);
+  ExpectDisconnects(ends);
+  EXPECT_EQ(ends.active->Next().type, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+  // When a host that never answers has been given up, it has arrived.
+  const auto silent = NewActive("192.0.2.1");
+  ASSERT_EQ(cm().Connect(silent->id(), Param()), 0);
+  ASSERT_EQ(silent->Next().type, RDMA_CM_EVENT_UNREACHABLE);
+  EXPECT_TRUE(ends.active->channel().IsEmpty());
+}
+
 TEST_P(FaultCmDelayTest, ManyLateTriesAreBounded) {
   const auto listener = NewListener();
   const Connection ends = Connect(*listener);
@@ -107,8 +123,11 @@ TEST_P(FaultCmDelayTest, DisconnectionsThatCrossAreSeenByBoth) {
   Delay(FaultSite::kDreq, milliseconds(1000), /*from=*/true);
   ASSERT_EQ(cm().Disconnect(ends.active->id()), 0);
   ASSERT_EQ(cm().Disconnect(ends.passive->id()), 0);
-  EXPECT_EQ(ends.passive->Next().type, RDMA_CM_EVENT_DISCONNECTED);
-  EXPECT_EQ(ends.active->Next().type, RDMA_CM_EVENT_DISCONNECTED);
+  for (End* const end : {ends.active.get(), ends.passive.get()}) {
+    const Seen told = end->Next();
+    EXPECT_EQ(told.type, RDMA_CM_EVENT_DISCONNECTED);
+    EXPECT_EQ(told.status, 0);
+  }
   // Each answers the other's.
   ASSERT_EQ(cm().Disconnect(ends.active->id()), 0);
   EXPECT_EQ(ends.passive->Next().type, RDMA_CM_EVENT_TIMEWAIT_EXIT);

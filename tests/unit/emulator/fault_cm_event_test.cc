@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <utility>
 
 #include "tests/unit/emulator/cm_fixture.h"
 
@@ -100,37 +101,37 @@ TEST_P(FaultCmEventTest, ALateEventIsNotThereYet) {
 
 TEST_P(FaultCmEventTest, LateEventsComeInTheOrderOfTheirTimes) {
   const auto listener = NewListener();
-  const Connection one = Accepted(*listener);
-  const Connection other = Accepted(*listener);
-  ASSERT_EQ(one.active->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  ASSERT_EQ(other.active->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  ASSERT_EQ(one.passive->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  ASSERT_EQ(other.passive->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  Channel shared(cm());
-  ASSERT_EQ(cm().MigrateId(one.passive->id(), shared.get()), 0);
-  ASSERT_EQ(cm().MigrateId(other.passive->id(), shared.get()), 0);
-  SetFaults({{.action = FaultAction::kDelayEvent,
-              .nth = iwarp() ? 2u : 1u,
-              .time = milliseconds(50'000),
-              .event = RDMA_CM_EVENT_DISCONNECTED},
-             {.action = FaultAction::kDelayEvent,
-              .nth = iwarp() ? 4u : 2u,
-              .time = milliseconds(10),
-              .event = RDMA_CM_EVENT_DISCONNECTED}});
-  ASSERT_EQ(cm().Disconnect(one.active->id()), 0);
-  ASSERT_EQ(cm().Disconnect(other.active->id()), 0);
-  EXPECT_EQ(shared.Next().id, other.passive->id());
-  EXPECT_EQ(shared.Next().id, one.passive->id());
-  ASSERT_EQ(cm().MigrateId(one.passive->id(), one.passive->channel().get()), 0);
-  ASSERT_EQ(cm().MigrateId(other.passive->id(), other.passive->channel().get()),
-            0);
+  for (const auto& [first, second] :
+       {std::pair{milliseconds(20'000), milliseconds(10)},
+        std::pair{milliseconds(10), milliseconds(20'000)}}) {
+    const Connection one = Connect(*listener);
+    const Connection other = Connect(*listener);
+    Channel shared(cm());
+    ASSERT_EQ(cm().MigrateId(one.passive->id(), shared.get()), 0);
+    ASSERT_EQ(cm().MigrateId(other.passive->id(), shared.get()), 0);
+    // On iWARP the active side's own comes before.
+    Fault late{.action = FaultAction::kDelayEvent,
+               .nth = iwarp() ? 2u : 1u,
+               .time = first,
+               .event = RDMA_CM_EVENT_DISCONNECTED};
+    Fault later = late;
+    later.nth *= 2;
+    later.time = second;
+    SetFaults({late, later});
+    ASSERT_EQ(cm().Disconnect(one.active->id()), 0);
+    ASSERT_EQ(cm().Disconnect(other.active->id()), 0);
+    rdma_cm_id* const soonest =
+        first < second ? one.passive->id() : other.passive->id();
+    EXPECT_EQ(shared.Next().id, soonest);
+    EXPECT_NE(shared.Next().id, soonest);
+    one.passive->Destroy();
+    other.passive->Destroy();
+  }
 }
 
 TEST_P(FaultCmEventTest, ALateEventGoesToTheChannelThatItsIdHasThen) {
   const auto listener = NewListener();
-  const Connection ends = Accepted(*listener);
-  ASSERT_EQ(ends.active->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  ASSERT_EQ(ends.passive->Next().type, RDMA_CM_EVENT_ESTABLISHED);
+  const Connection ends = Connect(*listener);
   SetFaults({{.action = FaultAction::kDelayEvent,
               .nth = iwarp() ? 2u : 1u,
               .time = milliseconds(5000),
