@@ -175,19 +175,12 @@ std::chrono::nanoseconds ConnectionManager::Impl::ResponseTime(
 bool ConnectionManager::Impl::Survives(Lock& lock, CmMessages& one) {
   CmMessage& message = one.front();
   FaultInjector& faults = fabric.faults();
-  const std::shared_ptr<CmId> from = message.from.lock();
-  const bool was_alive = from != nullptr && from->state != CmState::kDestroyed;
   const std::optional<Injection> injection =
       faults.OnCmMessage(SiteOf(message.kind), *message.sender);
   if (faults.unfinished()) {
     lock.unlock();
     fabric.FinishDeviceFaults();
     lock.lock();
-    // Just before it sent this.
-    if (was_alive && from->state == CmState::kDestroyed) {
-      Recycle(one);
-      return false;
-    }
   }
   if (message.sender->health().IsSilent() ||
       (message.receiver != nullptr && message.receiver->health().IsSilent())) {

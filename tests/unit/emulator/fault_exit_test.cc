@@ -105,6 +105,14 @@ TEST_P(ExitRetryTest, ItEndsJustBeforeItSendsTheNthMessage) {
   EXPECT_TRUE(ends.active->channel().IsEmpty());
 }
 
+TEST_P(ExitTest, ItEndsJustBeforeItsOwnGoodbye) {
+  const Connection ends = ConnectedToServer();
+  SetFaults({{.action = FaultAction::kExit, .nth = 1, .device = "server"}});
+  ASSERT_EQ(cm().Disconnect(ends.passive->id()), 0);
+  EXPECT_EQ(ends.active->Next().type, RDMA_CM_EVENT_DISCONNECTED);
+  EXPECT_TRUE(ends.passive->channel().IsEmpty());
+}
+
 TEST_P(ExitTest, ItEndsJustBeforeItGetsTheNthMessage) {
   SetFaults({{.action = FaultAction::kExit, .nth = 1, .device = "server"}});
   const auto active = NewClient();

@@ -126,15 +126,30 @@ TEST(RnrFaultTest, ADeviceIsTheOneThatAnswers) {
   EXPECT_THAT(pair.server.PollSend(), IsEmpty());
 }
 
-TEST(RnrFaultTest, ASendWhoseAnswerWasLostIsAcknowledgedWithoutAReceive) {
+TEST(RnrFaultTest, RetriesAreNotCounted) {
+  ConnectedPair pair(Options());
+  Fault fault = Rnr(hours(1));
+  fault.nth = 2;
+  pair.SetFaults({{.site = FaultSite::kSend}, fault});
+  ASSERT_EQ(pair.server.Recv(7, 0, 8), 0);
+  ASSERT_EQ(pair.server.Recv(8, 0, 8), 0);
+  ASSERT_EQ(pair.client.Send(1, 0, 8), 0);  // lost, and tried again
+  EXPECT_EQ(pair.client.AwaitSend().status, IBV_WC_SUCCESS);
+  ASSERT_EQ(pair.client.Send(2, 0, 8), 0);
+  EXPECT_GE(pair.client.qp->rnr_naks_received(), 1u);
+}
+
+TEST(RnrFaultTest, ASendWhoseAnswerWasLostIsAcknowledgedAllTheSame) {
   ConnectedPair pair(Options());
   Fault fault = Rnr(hours(1));
   fault.nth = 2;
   pair.SetFaults({{.site = FaultSite::kSend, .response = true}, fault});
   ASSERT_EQ(pair.server.Recv(7, 0, 8), 0);
   ASSERT_EQ(pair.client.Send(1, 0, 8), 0);
+  ASSERT_EQ(pair.server.Send(2, 0, 8), 0);  // RNR NAKs on both sides from now
   EXPECT_EQ(pair.client.AwaitSend().status, IBV_WC_SUCCESS);
   EXPECT_EQ(pair.client.qp->rnr_naks_received(), 0u);
+  EXPECT_GE(pair.server.qp->rnr_naks_received(), 1u);
 }
 
 TEST(RnrFaultTest, IwarpKnowsNoRnrNak) {
