@@ -43,6 +43,12 @@ extern "C" {
  *   empty_channel_errno=EAGAIN|ENODATA
  *                            what an empty non-blocking event channel gives
  *                            (default EAGAIN, as the kernel does)
+ *   schedule=inline|stepped  inline, the default: requests execute in the call
+ *                            that posts them; stepped: see section 4
+ *   seed=N                   0 to 18446744073709551615, of a stepped fabric:
+ *                            chooses among the orders of events (default 0)
+ *   trace=PATH               of a stepped fabric: a file that its history is
+ *                            written to, line by line
  *
  * Of a device (a fabric's text may hold those of its first device, too):
  *
@@ -88,7 +94,36 @@ extern "C" {
  * one warning is logged for each of its rules that has not fired.
  *
  *
- * 4. Results and threads
+ * 4. Stepped fabrics
+ *
+ * With schedule=stepped nothing moves by itself. One step executes one request
+ * of a queue pair, delivers one message of the connection manager or, if there
+ * is neither, lets a timer expire, to which the fabric's own clock jumps: no
+ * time-out takes any time. The seed decides which of all that can move does, in
+ * every order that the specification allows. A program that does the same on
+ * the same seed gets the same history, in every process and on every machine;
+ * rpma_emu_get_trace_hash() tells histories apart.
+ *
+ * Steps are made by calls that wait, rpma_cq_wait(), rpma_conn_wait(),
+ * rpma_conn_next_event(), rpma_ep_next_conn_req() and those that delete what
+ * has events which were not acknowledged, until what they wait for is there.
+ * On a non-blocking descriptor they make one step, and so does rpma_cq_get_wc()
+ * that finds no completion. rpma_emu_step() makes one for a program that sleeps
+ * in poll(2) or the like, which moves nothing.
+ *
+ * If nothing can move any more, or nothing but receiver-not-ready retries for a
+ * thousand times, the call that waits fails with RPMA_E_PROVIDER, and the log
+ * says at level FATAL what every thread and every object waits for.
+ *
+ * Threads that use the fabric at a time are to be attached. The fabric moves
+ * only while all of them are in such a call, and only then can it be found
+ * dead; afterwards one of them goes on, which the seed decides. So one that
+ * blocks anywhere else, on a lock or in pthread_join(3), detaches before; and
+ * from the moment that all have made their first such call they run one at a
+ * time. No thread attached: whoever calls is alone.
+ *
+ *
+ * 5. Results and threads
  *
  * As in librpma.h: 0 or a negative RPMA_E_* code, one log message for each
  * failure, out-parameters untouched on failure. Every function may be called
@@ -111,8 +146,8 @@ struct rpma_emu_fabric;
  *
  *   RPMA_E_INVAL     fabric_ptr is NULL; the options are wrong
  *   RPMA_E_NOMEM     out of memory
- *   RPMA_E_PROVIDER  the addresses of this host could not be listed, or no
- *                    descriptor was left
+ *   RPMA_E_PROVIDER  the addresses of this host could not be listed, the file of
+ *                    the trace could not be written, or no descriptor was left
  */
 int rpma_emu_fabric_new(const char *options,
                         struct rpma_emu_fabric **fabric_ptr);
@@ -298,6 +333,34 @@ int rpma_emu_reclaim(struct rpma_emu_fabric *fabric);
  *   RPMA_E_INVAL     as for rpma_emu_reclaim()
  */
 int rpma_emu_reclaim_all(struct rpma_emu_fabric *fabric);
+
+/*
+ * Makes one step of a stepped fabric. In a function that the log calls during a
+ * step it makes none.
+ *
+ *   RPMA_E_INVAL     the fabric is not stepped
+ *   RPMA_E_NO_EVENT  nothing can move; nothing is logged
+ */
+int rpma_emu_step(struct rpma_emu_fabric *fabric);
+
+/*
+ * Gives a number that stands for all that has happened on a stepped fabric so
+ * far, in its order.
+ *
+ *   RPMA_E_INVAL     hash is NULL; the fabric is not stepped
+ */
+int rpma_emu_get_trace_hash(struct rpma_emu_fabric *fabric, uint64_t *hash);
+
+/*
+ * The calling thread takes part in what a stepped fabric does from now on, or
+ * no longer does. It has to detach before it ends. If the fabric is not stepped
+ * they do nothing.
+ *
+ *   RPMA_E_INVAL     the thread is attached already, or is not
+ *   RPMA_E_NOMEM     out of memory
+ */
+int rpma_emu_thread_attach(struct rpma_emu_fabric *fabric);
+int rpma_emu_thread_detach(struct rpma_emu_fabric *fabric);
 
 #ifdef __cplusplus
 }

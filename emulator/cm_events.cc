@@ -23,6 +23,7 @@ CmEvent* ConnectionManager::Impl::Post(CmId& id, rdma_cm_event_type type,
   event.event = type;
   event.status = status;
   event.SetPrivateData(data.data, data.length, field);
+  if (steps != nullptr) steps->Posted(event);
   if (fabric.faults().active()) {
     QueueUnderFaults(id.spare, event);
   } else {
@@ -73,6 +74,7 @@ CmEvent* ConnectionManager::Impl::Fetch(EventChannel& channel) {
   CmEvent& event = channel.unread().front();
   channel.Take(event.self, event.account->unacked);
   ++unacked_events;
+  if (steps != nullptr) steps->Fetched(channel, event);
   if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
     --event.account->waiting_requests;
     CmId& request = IdOf(event.id);
@@ -141,9 +143,32 @@ CmEvents ConnectionManager::Impl::TakeAllUnread(CmId& id) {
   return taken;
 }
 
-void ConnectionManager::Impl::WaitForAcks(std::unique_lock<std::mutex>& lock,
-                                          CmId& id) {
-  acknowledged.wait(lock, [&id] { return id.unacked.empty(); });
+int ConnectionManager::Impl::WaitForEvent(EventChannel& channel) {
+  if (steps == nullptr) return channel.event_fd().Wait();
+  return channel.event_fd().WaitStepping(
+      steps->scheduler(), {"GetCmEvent", ObjectKind::kEventChannel,
+                           channel.number, [&channel, this] {
+                             const std::lock_guard lock(mutex);
+                             return !channel.unread().empty();
+                           }});
+}
+
+int ConnectionManager::Impl::WaitForAcks(Lock& lock, CmId& id,
+                                         const char* call) {
+  const auto is_over = [&id] { return id.unacked.empty(); };
+  if (steps == nullptr) {
+    acknowledged.wait(lock, is_over);
+    return 0;
+  }
+  lock.unlock();
+  const int error = steps->scheduler().Await(
+      {call, ObjectKind::kCmId, static_cast<uint32_t>(id.number),
+       [this, is_over] {
+         const std::lock_guard relock(mutex);
+         return is_over();
+       }});
+  lock.lock();
+  return error;
 }
 
 int ConnectionManager::GetEvent(rdma_event_channel* handle,
@@ -157,7 +182,7 @@ int ConnectionManager::GetEvent(rdma_event_channel* handle,
       impl_->Deliver(lock);
     }
     if (fetched == nullptr) {
-      const int error = channel.Wait();
+      const int error = impl_->WaitForEvent(channel);
       if (error == EAGAIN) return impl_->fabric.empty_channel_errno();
       if (error != 0) return error;
     } else if (impl_->Process(*fetched)) {

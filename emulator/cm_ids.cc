@@ -119,6 +119,7 @@ int ConnectionManager::Impl::Own(CmId& id,
   id.send_cq = qp->send_cq;
   id.recv_cq = qp->recv_cq;
   id.srq = qp->srq;
+  if (steps != nullptr) steps->GotQueuePair(id);
   return 0;
 } catch (const std::bad_alloc&) {
   return ENOMEM;
@@ -137,6 +138,10 @@ ConnectionManager::ConnectionManager(Fabric& fabric)
                                  if (const auto cm = weak.lock())
                                    cm->OnNetworkTimer();
                                });
+  if (Scheduler* const scheduler = fabric.scheduler()) {
+    impl_->steps =
+        std::make_unique<CmSteps>(*scheduler, *impl_, impl_->weak_from_this());
+  }
 }
 
 ConnectionManager::~ConnectionManager() = default;
@@ -147,6 +152,7 @@ int ConnectionManager::CreateEventChannel(rdma_event_channel** channel) try {
   if (error != 0) return error;
   const std::lock_guard lock(impl_->mutex);
   ++impl_->channels;
+  made->number = NumberOf(impl_->fabric.scheduler(), ObjectKind::kEventChannel);
   *channel = made.release();
   return 0;
 } catch (const std::bad_alloc&) {
@@ -182,7 +188,8 @@ int ConnectionManager::DestroyId(rdma_cm_id* handle) {
   impl_->EndId(lock, id);
   impl_->Deliver(lock);
   if (id->queue_pair != nullptr) impl_->ids_by_qp.erase(id->queue_pair->qp_num);
-  impl_->WaitForAcks(lock, *id);
+  const int error = impl_->WaitForAcks(lock, *id, "DestroyId");
+  if (error != 0) return error;
   impl_->Forget(*id);
   lock.unlock();
   if (id->queue_pair != nullptr) {
@@ -197,9 +204,11 @@ int ConnectionManager::MigrateId(rdma_cm_id* handle,
                                  rdma_event_channel* channel) {
   CmId& id = IdOf(handle);
   std::unique_lock lock(impl_->mutex);
+  EventChannel* const before = id.event_channel();
   impl_->Attach(id, ChannelOf(channel));
-  impl_->WaitForAcks(lock, id);
-  return 0;
+  const int error = impl_->WaitForAcks(lock, id, "MigrateId");
+  if (error != 0) impl_->Attach(id, before);
+  return error;
 }
 
 int ConnectionManager::BindAddr(rdma_cm_id* handle,

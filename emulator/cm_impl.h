@@ -11,7 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "emulator/cm_id.h"
 #include "emulator/cm_message.h"
@@ -19,6 +21,7 @@
 #include "emulator/event_channel.h"
 #include "emulator/port_table.h"
 #include "emulator/profile.h"
+#include "emulator/scheduler.h"
 
 namespace rpma::emu {
 
@@ -34,6 +37,41 @@ struct ConsumerData {
 };
 
 constexpr uint8_t kMaxRetries = 7;  // a field of 3 bits
+
+// What the connection manager of a stepped world has besides: each step lets
+// one message travel, and the trace tells of it.
+class CmSteps final : public Task {
+ public:
+  // Throws std::bad_alloc.
+  CmSteps(Scheduler& scheduler, ConnectionManager::Impl& cm,
+          std::weak_ptr<void> owner);
+  CmSteps(const CmSteps&) = delete;
+  CmSteps& operator=(const CmSteps&) = delete;
+  ~CmSteps();
+
+  void Step() override;
+  void SayWhatItWaitsFor(std::vector<std::string>* lines) override;
+
+  Scheduler& scheduler() { return scheduler_; }
+
+  // REQUIRES, for all below: the mutex of the connection manager is held.
+  void MakeRunnable() { scheduler_.MakeRunnable(*this); }
+
+  // --- Trace
+  void Sent(const CmMessage& message, const CmId& from);
+  void Tell(const CmMessage& message, const char* what);
+  void Posted(const CmEvent& event);
+  void Fetched(const EventChannel& channel, const CmEvent& event);
+  void GotQueuePair(const CmId& id);
+
+ private:
+  CmMessages::iterator ChooseMessage();
+
+  Scheduler& scheduler_;
+  Trace& trace_;
+  ConnectionManager::Impl& cm_;
+  Random next_message_;
+};
 
 // The mutex guards everything here and in all ids and channels. State changes
 // of queue pairs run transfers and may call back (QueuePairFailed), so they
@@ -64,7 +102,8 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void QueueUnderFaults(CmEvents& from, CmEvent& event);
   void DelayEvent(CmEvents& from, CmEvent& event,
                   std::chrono::nanoseconds time);
-  CmEvent* Fetch(EventChannel& channel);  // nullptr: none is unread
+  CmEvent* Fetch(EventChannel& channel);    // nullptr: none is unread
+  int WaitForEvent(EventChannel& channel);  // REQUIRES: the mutex is not held
   // Does what librdmacm does when it fetches the event; false: the program does
   // not get it. REQUIRES: the mutex is not held.
   bool Process(CmEvent& event);
@@ -73,7 +112,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   // late ones too.
   CmEvents TakeUnread(CmId& id);
   CmEvents TakeAllUnread(CmId& id);
-  void WaitForAcks(Lock& lock, CmId& id);
+  int WaitForAcks(Lock& lock, CmId& id, const char* call);  // 0 or EDEADLK
 
   // --- The network (cm_network.cc)
   void AddMessageNodes();  // for one more id; throws std::bad_alloc
@@ -84,7 +123,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   CmMessage* Send(CmMessageKind kind, Device& sender, Device* receiver);
   CmMessage* SendToPeer(CmMessageKind kind, CmId& from);
   // Lets all messages of the outbox travel; for the end of every call that may
-  // have sent one.
+  // have sent one. In a stepped world, has the scheduler do so.
   void Deliver(Lock& lock);
   void Travel(Lock& lock, CmMessages& one);
   bool Survives(Lock& lock, CmMessages& one);  // false: `one` is empty
@@ -150,6 +189,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void ForEachId(Work work);  // that is not destroyed, by number
 
   Fabric& fabric;
+  std::unique_ptr<CmSteps> steps;  // of a stepped world (cm_steps.cc)
   std::mutex mutex;
   std::condition_variable acknowledged;
   uint64_t last_number = 0;

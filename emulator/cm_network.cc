@@ -124,10 +124,15 @@ CmMessage* ConnectionManager::Impl::SendToPeer(CmMessageKind kind, CmId& from) {
   }
   message->from = from.weak_from_this();
   message->to = from.peer;
+  if (steps != nullptr) steps->Sent(*message, from);
   return message;
 }
 
 void ConnectionManager::Impl::Deliver(Lock& lock) {
+  if (steps != nullptr) {
+    if (!outbox.empty()) steps->MakeRunnable();
+    return;
+  }
   while (!outbox.empty()) {
     CmMessages one;
     one.splice(one.end(), outbox, outbox.begin());
@@ -205,6 +210,7 @@ void ConnectionManager::Impl::Lose(Lock& lock, CmMessages& one,
                                    std::optional<size_t> rule) {
   CmMessage& message = one.front();
   if (const auto from = message.from.lock()) from->lost_by = rule;
+  if (steps != nullptr) steps->Tell(message, "is lost");
   if (IsTcp(message)) {
     const TimerValues& timers = message.sender->profile().timers;
     if (message.tcp_tries < timers.tcp_retries) {
@@ -228,6 +234,7 @@ void ConnectionManager::Impl::Lose(Lock& lock, CmMessages& one,
 void ConnectionManager::Impl::PutInFlight(Lock& lock, CmMessages& one,
                                           std::chrono::nanoseconds time) {
   const auto node = one.begin();
+  if (steps != nullptr) steps->Tell(*node, "is late");
   node->due = fabric.timers().Now() + time;
   const auto behind = std::ranges::find_if(
       in_flight, [&](const CmMessage& m) { return m.due > node->due; });

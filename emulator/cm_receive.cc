@@ -55,6 +55,7 @@ bool IsGone(const std::shared_ptr<CmId>& id) {
 }
 
 void ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
+  if (steps != nullptr) steps->Tell(message, "arrives");
   switch (message.kind) {
     case CmMessageKind::kReq:
       return ReceiveReq(lock, message);

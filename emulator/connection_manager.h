@@ -23,12 +23,13 @@ class Fabric;
 // for std::bad_alloc.
 //
 // Messages (REQ, REP, RTU, REJ, DREQ, DREP) reach the other end at once: its
-// event is queued before the call returns. If faults lose or delay them, REQ,
-// REP and DREQ are sent again after the CM response time, as cm.c does, and an
-// answer that was lost is given again. On iWARP devices there is no RTU and no
-// time-wait, DREQ stands for the end of the TCP connection, to which there is
-// no answer, and a connection ends with either of its queue pairs. TCP sends
-// again what is lost there, and keeps the order.
+// event is queued before the call returns. In a stepped world each reaches it
+// in a step, in any order but that of one id's messages. If faults lose or
+// delay them, REQ, REP and DREQ are sent again after the CM response time, as
+// cm.c does, and an answer that was lost is given again. On iWARP devices there
+// is no RTU and no time-wait, DREQ stands for the end of the TCP connection, to
+// which there is no answer, and a connection ends with either of its queue
+// pairs. TCP sends again what is lost there, and keeps the order.
 //
 // Threads: all calls, any thread, except two calls on one id at a time. One
 // lock for all of it, never held while a call blocks, while a queue pair
@@ -47,7 +48,8 @@ class ConnectionManager {
 
   // Blocks until an event is there and hands it out: valid until AckEvent().
   // The fabric's empty_channel_errno: there is none and the descriptor has
-  // O_NONBLOCK; EINTR: a signal handler ran. Holds no lock while it sleeps.
+  // O_NONBLOCK; EINTR: a signal handler ran; EDEADLK: Scheduler::Await(). Holds
+  // no lock while it sleeps.
   //
   // As librdmacm, fetching acts: CONNECT_RESPONSE moves the QP to RTS, sends
   // the RTU and is shown as ESTABLISHED, or, if that fails, rejects the peer's
@@ -64,9 +66,11 @@ class ConnectionManager {
   // and drops unread events. Blocks until those that GetEvent() handed out are
   // acknowledged, CONNECT_REQUESTs of a listener among them. The QP, if there
   // is one, lives on, as in librdmacm, but nothing can destroy it any more: a
-  // log line says so.
+  // log line says so. EDEADLK (Scheduler::Await): the id is still there to be
+  // destroyed.
   int DestroyId(rdma_cm_id* id);
-  // Moves the id and its unread events; blocks as DestroyId().
+  // Moves the id and its unread events; blocks as DestroyId(). EDEADLK: it was
+  // not moved.
   int MigrateId(rdma_cm_id* id, rdma_event_channel* channel);
 
   // Port 0 stands for a free one; a wildcard address for all devices. EINVAL:
@@ -136,6 +140,7 @@ class ConnectionManager {
   Census TakeCensus() const;
 
  private:
+  friend class CmSteps;
   struct Impl;
   std::shared_ptr<Impl> impl_;  // timers on their way hold weak references
 };

@@ -4,8 +4,22 @@
 #include "emulator/event_channel.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace rpma::emu {
+
+const char* NameOf(rdma_cm_event_type type) {
+  constexpr const char* kNames[] = {
+      "ADDR_RESOLVED",   "ADDR_ERROR",       "ROUTE_RESOLVED", "ROUTE_ERROR",
+      "CONNECT_REQUEST", "CONNECT_RESPONSE", "CONNECT_ERROR",  "UNREACHABLE",
+      "REJECTED",        "ESTABLISHED",      "DISCONNECTED",   "DEVICE_REMOVAL",
+      "MULTICAST_JOIN",  "MULTICAST_ERROR",  "ADDR_CHANGE",    "TIMEWAIT_EXIT",
+  };
+  static_assert(std::size(kNames) == RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
+  const auto index = static_cast<size_t>(type);
+  return index < std::size(kNames) ? kNames[index] : "an unknown event";
+}
 
 void CmEvent::SetPrivateData(const void* source, uint8_t length,
                              uint8_t field) {

@@ -19,6 +19,9 @@ namespace rpma::emu {
 class CmId;
 struct CmEvent;
 
+// "ESTABLISHED", ...
+const char* NameOf(rdma_cm_event_type type);
+
 // An event stays in one list node from the moment it is set aside for its id
 // until it is acknowledged; on the way it is spliced from list to list, which
 // does not allocate.
@@ -40,7 +43,7 @@ struct CmEvent final : rdma_cm_event {
   std::array<uint8_t, 255> data;  // rdma_conn_param's length has 8 bits
 };
 
-// Guarded by the mutex of the connection manager, except Wait().
+// Guarded by the mutex of the connection manager, except event_fd() for waits.
 class EventChannel final : public rdma_event_channel {
  public:
   EventChannel() : rdma_event_channel{.fd = -1} {}
@@ -54,10 +57,10 @@ class EventChannel final : public rdma_event_channel {
   void Take(CmEvents::iterator event, CmEvents& to);
 
   CmEvents& unread() { return unread_; }
-  // As EventFd::Wait(). REQUIRES: no lock is held.
-  int Wait() const { return event_fd_.Wait(); }
+  const EventFd& event_fd() const { return event_fd_; }
 
-  uint32_t ids = 0;  // that use this channel
+  uint32_t ids = 0;     // that use this channel
+  uint32_t number = 0;  // in traces
 
  private:
   EventFd event_fd_;

@@ -27,9 +27,10 @@ int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
   Options parsed;
   int failed = ParseOptions(options, OptionScope::kFabric, &parsed, error);
   if (failed != 0) return failed;
-  std::unique_ptr<Fabric> made(new Fabric);
-  made->options_ = parsed.fabric;
+  std::unique_ptr<Fabric> made(new Fabric(parsed.fabric));
   made->cm_ = std::make_unique<ConnectionManager>(*made);
+  failed = made->OpenTrace(error);
+  if (failed != 0) return failed;
   failed = made->AddDevice(kFirstDevice, parsed.device, error);
   if (failed != 0) return failed;
   Device* const first = made->FindDevice(kFirstDevice);
@@ -46,9 +47,28 @@ int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
   return ENOMEM;
 }
 
+Fabric::Fabric(const FabricOptions& options)
+    : options_(options),
+      timers_(options.stepped ? ClockKind::kVirtual : ClockKind::kReal) {
+  if (!options.stepped) return;
+  scheduler_ = std::make_unique<Scheduler>(
+      options.seed, timers_,
+      [this](int level, const char* text) { Log(level, text); });
+}
+
 Fabric::~Fabric() {
   timers_.Stop();
   cm_.reset();
+}
+
+int Fabric::OpenTrace(std::string* error) {
+  if (options_.trace.empty()) return 0;
+  const int failed = scheduler_->trace().WriteTo(options_.trace);
+  if (failed != 0) {
+    *error = "cannot write the trace to " + options_.trace + ": " +
+             std::generic_category().message(failed);
+  }
+  return failed;
 }
 
 int Fabric::AddDevice(std::string_view name, std::string_view options,

@@ -23,6 +23,7 @@
 #include "emulator/device.h"
 #include "emulator/faults.h"
 #include "emulator/options.h"
+#include "emulator/scheduler.h"
 #include "emulator/timer.h"
 
 namespace rpma::emu {
@@ -42,7 +43,8 @@ class Fabric final : private DeviceEnvironment {
   // A fabric with one device, "emu0", which owns the loopback addresses and
   // every address of this host (unless strict_devices=on: the latter only). The
   // options may be those of the fabric and of that device. EINVAL, ENOMEM, or
-  // an errno of getifaddrs(3), eventfd(2) or mmap(2); *error says why.
+  // an errno of getifaddrs(3), eventfd(2), mmap(2) or, for the file of the
+  // trace, open(2); *error says why.
   static int Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
                     std::string* error);
   Fabric(const Fabric&) = delete;
@@ -98,15 +100,17 @@ class Fabric final : private DeviceEnvironment {
   Device* DeviceTowards(const sockaddr& destination, sockaddr_storage* source);
   int empty_channel_errno() const;
   TimerQueue& timers() override;
+  Scheduler* scheduler() override { return scheduler_.get(); }
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override;
   void Log(int level, const char* text) override;
   FaultInjector& faults() override;
   void FinishDeviceFaults() override;
 
  private:
-  Fabric() = default;
+  explicit Fabric(const FabricOptions& options);
   void QueuePairFailed(uint32_t qp_num) override;
 
+  int OpenTrace(std::string* error);
   int AddDevice(std::string_view name, const Profile& profile,
                 std::string* error);
   void Report(const Device& device, const char* what);
@@ -114,9 +118,10 @@ class Fabric final : private DeviceEnvironment {
   int Resolve(std::string_view address, std::string_view device, IpAddress* ip,
               Device** found, std::string* error);
 
-  FabricOptions options_;
+  const FabricOptions options_;
   std::atomic<LogSink> log_sink_ = nullptr;
   TimerQueue timers_;
+  std::unique_ptr<Scheduler> scheduler_;  // of a stepped fabric
   FaultInjector faults_{*this};
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_

@@ -88,6 +88,22 @@ bool SetEmptyChannelErrno(std::string_view value, Options& options) {
                 &options.fabric.empty_channel_errno);
 }
 
+bool SetSchedule(std::string_view value, Options& options) {
+  return Choose(value, "inline", false, "stepped", true,
+                &options.fabric.stepped);
+}
+
+bool SetSeed(std::string_view value, Options& options) {
+  return options.fabric.stepped &&
+         SetNumber(value, std::numeric_limits<uint64_t>::max(),
+                   &options.fabric.seed);
+}
+
+bool SetTrace(std::string_view value, Options& options) {
+  options.fabric.trace = value;
+  return options.fabric.stepped;
+}
+
 bool SetCqOverrun(std::string_view value, Options& options) {
   return Choose(value, "error", CqOverrun::kError, "drop", CqOverrun::kDrop,
                 &options.device.cq_overrun);
@@ -124,12 +140,17 @@ struct Option {
   Setter set;
 };
 
-// "profile" comes first: it sets all the others of a device.
+// "profile" comes first: it sets all the others of a device; "schedule" before
+// those that need it.
 constexpr Option kOptions[] = {
     {{"profile", "roce, ib, iwarp", kDevice}, SetProfile},
     {{"timers", "inline, hardware", kFabric}, SetTimers},
     {{"strict_devices", kOnOff, kFabric}, SetStrictDevices},
     {{"empty_channel_errno", "EAGAIN, ENODATA", kFabric}, SetEmptyChannelErrno},
+    {{"schedule", "inline, stepped", kFabric}, SetSchedule},
+    {{"seed", "0 to 18446744073709551615 with schedule=stepped", kFabric},
+     SetSeed},
+    {{"trace", "the name of a file with schedule=stepped", kFabric}, SetTrace},
     {{"max_qp", kRange32, kDevice}, Limit<&DeviceLimits::max_qp>},
     {{"max_qp_wr", kRange32, kDevice}, Limit<&DeviceLimits::max_qp_wr>},
     {{"max_sge", kRange32, kDevice}, Limit<&DeviceLimits::max_sge>},

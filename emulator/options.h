@@ -6,6 +6,7 @@
 #define RPMA_EMULATOR_OPTIONS_H_
 
 #include <cerrno>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ struct FabricOptions {
   bool hardware_timers = false;  // else a thousandth of the hardware's times
   bool strict_devices = false;   // no device owns the loopback addresses
   int empty_channel_errno = EAGAIN;  // of an empty non-blocking event channel
+  // Nothing moves but when the program waits or steps; else requests execute on
+  // the posting thread and timers follow the real clock.
+  bool stepped = false;
+  uint64_t seed = 0;  // of a stepped fabric, whose order of events it decides
+  std::string trace;  // the file that its trace is written to; empty: none
 };
 
 struct Options {

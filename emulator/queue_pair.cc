@@ -345,4 +345,8 @@ void QueuePair::Explain(char* text, size_t size) const {
 
 uint64_t QueuePair::rnr_naks_received() const { return impl_->rnr_naks; }
 
+uint32_t QueuePair::number() const {
+  return impl_->steps == nullptr ? 0 : impl_->steps->number();
+}
+
 }  // namespace rpma::emu

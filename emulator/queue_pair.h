@@ -110,6 +110,8 @@ class QueuePair final : public ibv_qp,
 
   uint64_t rnr_naks_received() const;
 
+  uint32_t number() const;  // in traces; 0: the world is not stepped
+
  private:
   friend class Aftermath;
   friend class Device;

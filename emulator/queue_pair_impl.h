@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "emulator/completion_queue.h"
 #include "emulator/device.h"
@@ -95,7 +96,7 @@ class QueuePairSteps final : public Task {
   uint32_t number() const { return number_; }
 
   void Step() override;
-  bool SayWhatItWaitsFor(std::string* text) override;
+  void SayWhatItWaitsFor(std::vector<std::string>* lines) override;
 
   // REQUIRES, for all below: sq_mutex is held.
   void MakeRunnableIfItCanExecute();

@@ -87,15 +87,14 @@ bool QueuePairSteps::ExecutesLateRead() {
   return qp_.profile.reads != ReadOrder::kLate && late_reads_.Below(2) == 0;
 }
 
-bool QueuePairSteps::SayWhatItWaitsFor(std::string* text) {
+void QueuePairSteps::SayWhatItWaitsFor(std::vector<std::string>* lines) {
   using Wait = QueuePair::Impl::Wait;
   const std::lock_guard lock(qp_.sq_mutex);
   const uint32_t waiting = qp_.sq.end() - qp_.sq.completed();
-  if (waiting == 0) return false;
-  const std::string remote =
-      qp_.remote == nullptr
-          ? "its remote"
-          : "QP " + std::to_string(qp_.remote->impl_->steps->number());
+  if (waiting == 0) return;
+  const std::string remote = qp_.remote == nullptr
+                                 ? "its remote"
+                                 : "QP " + std::to_string(qp_.remote->number());
   std::string reason;
   switch (qp_.wait) {
     case Wait::kNothing:
@@ -112,11 +111,11 @@ bool QueuePairSteps::SayWhatItWaitsFor(std::string* text) {
       break;
   }
   const Request& oldest = qp_.sq[qp_.sq.completed()];
-  *text = "QP " + std::to_string(number_) + " has " + std::to_string(waiting) +
-          " outstanding requests; request " +
-          std::to_string(qp_.sq.completed() + 1) + ", a " + NameOf(oldest) +
-          " of " + std::to_string(oldest.length) + " bytes, " + reason;
-  return true;
+  lines->push_back("QP " + std::to_string(number_) + " has " +
+                   std::to_string(waiting) + " outstanding requests; request " +
+                   std::to_string(qp_.sq.completed() + 1) + ", a " +
+                   NameOf(oldest) + " of " + std::to_string(oldest.length) +
+                   " bytes, " + reason);
 }
 
 uint32_t QueuePairSteps::NumberOf(const Request& request) const {

@@ -22,6 +22,9 @@ constexpr int kMaxRepetitions = 1000;
 // Threads that call at a time without an allocation.
 constexpr size_t kFewThreads = 16;
 
+// Of a report on a deadlock.
+constexpr size_t kMaxReportLines = 32;
+
 // The streams of the scheduler itself; those of objects follow.
 enum Stream : uint64_t { kNextTask, kNextThread, kTies, kFirstOfObjects };
 
@@ -250,15 +253,18 @@ void Scheduler::ReportDeadlock(Lock& lock) try {
   for (Task* const task : tasks_) tasks.emplace_back(task, task->owner_.lock());
   lock.unlock();
   for (const auto& [task, owner] : tasks) {
-    std::string line;
-    if (owner != nullptr && task->SayWhatItWaitsFor(&line)) {
-      lines.push_back(std::move(line));
-    }
+    if (owner != nullptr) task->SayWhatItWaitsFor(&lines);
   }
   trace_.Add("deadlock");
   log_(LOG_CRIT, "deadlock: every thread waits and nothing can move");
-  for (const std::string& line : lines) {
-    log_(LOG_CRIT, ("deadlock: " + line).c_str());
+  const size_t told = std::min(lines.size(), kMaxReportLines);
+  for (size_t i = 0; i < told; ++i) {
+    log_(LOG_CRIT, ("deadlock: " + lines[i]).c_str());
+  }
+  if (told < lines.size()) {
+    log_(LOG_CRIT, ("deadlock: and " + std::to_string(lines.size() - told) +
+                    " more that wait")
+                       .c_str());
   }
   tasks.clear();
   lock.lock();

@@ -33,9 +33,9 @@ class Task {
   // Takes one step. No lock of the emulator is held, and no other step is under
   // way.
   virtual void Step() = 0;
-  // Says in *text what it waits for, for the report of a deadlock; false: it
-  // waits for nothing. No lock is held.
-  virtual bool SayWhatItWaitsFor(std::string* text) = 0;
+  // Adds to *lines what it waits for, for the report of a deadlock. No lock is
+  // held.
+  virtual void SayWhatItWaitsFor(std::vector<std::string>* lines) = 0;
 
  protected:
   ~Task() = default;

@@ -20,6 +20,9 @@ namespace {
 
 void LogOfFabric(int level, const char* text) {
   switch (level) {
+    case LOG_CRIT:
+      RPMA_LOG(FATAL, "%s", text);
+      return;
     case LOG_ERR:
       RPMA_LOG(ERROR, "%s", text);
       return;

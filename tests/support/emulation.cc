@@ -11,13 +11,17 @@ constexpr char kFirstDevice[] = "emu0";
 
 }  // namespace
 
+rpma_emu_fabric* Emulation::stepped_ = nullptr;
+
 Emulation::Emulation(const std::string& profile, const std::string& options) {
   const std::string text = "profile=" + profile + " " + options;
   EXPECT_THAT(rpma_emu_fabric_new(text.c_str(), &fabric_), IsOk());
   EXPECT_THAT(rpma_emu_fabric_select(fabric_), IsOk());
+  if (options.find("schedule=stepped") != std::string::npos) stepped_ = fabric_;
 }
 
 Emulation::~Emulation() {
+  if (stepped_ == fabric_) stepped_ = nullptr;
   EXPECT_THAT(rpma_emu_fabric_delete(&fabric_), IsOk());
 }
 
@@ -51,5 +55,7 @@ std::string Emulation::Explain(uint32_t qp_num) const {
   EXPECT_THAT(rpma_emu_explain(fabric_, qp_num, text, sizeof(text)), IsOk());
   return text;
 }
+
+bool Emulation::Step() { return IsStepped() && rpma_emu_step(stepped_) == 0; }
 
 }  // namespace rpma::test

@@ -41,7 +41,15 @@ class Emulation {
   // Why the last request of a queue pair failed; "" if none did.
   std::string Explain(uint32_t qp_num) const;
 
+  // Makes one step of the stepped world that lives. False: none does, or
+  // nothing can move.
+  static bool Step();
+  // Whether one lives.
+  static bool IsStepped() { return stepped_ != nullptr; }
+
  private:
+  static rpma_emu_fabric* stepped_;
+
   rpma_emu_fabric* fabric_ = nullptr;
 };
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/support/emulation.h"
+
 namespace rpma::test {
 namespace {
 
@@ -85,7 +87,13 @@ bool IsReadable(int fd) {
   return PollsReadable(fd, std::chrono::milliseconds(0));
 }
 
-bool BecomesReadable(int fd) { return PollsReadable(fd, kDeadline); }
+bool BecomesReadable(int fd) {
+  if (!Emulation::IsStepped()) return PollsReadable(fd, kDeadline);
+  while (!IsReadable(fd)) {
+    if (!Emulation::Step()) return false;
+  }
+  return true;
+}
 
 int EventFd(const rpma_conn* conn) {
   int fd = -1;

@@ -83,7 +83,8 @@ inline const void* Context(uint64_t wr_id) {
 }
 
 // Whether a descriptor is readable at this moment, or becomes so before the
-// deadline that no test should reach.
+// deadline that no test should reach; in a stepped world, before nothing can
+// move any more.
 bool IsReadable(int fd);
 bool BecomesReadable(int fd);
 

@@ -50,6 +50,7 @@ TEST(OptionsTest, NoOptionsAreTheDefaults) {
     EXPECT_FALSE(options.fabric.hardware_timers);
     EXPECT_FALSE(options.fabric.strict_devices);
     EXPECT_EQ(options.fabric.empty_channel_errno, EAGAIN);
+    EXPECT_FALSE(options.fabric.stepped);
   }
 }
 
@@ -64,6 +65,30 @@ TEST(OptionsTest, FabricOptionsAreSet) {
   EXPECT_FALSE(named.fabric.hardware_timers);
   EXPECT_FALSE(named.fabric.strict_devices);
   EXPECT_EQ(named.fabric.empty_channel_errno, EAGAIN);
+}
+
+TEST(OptionsTest, AScheduleByStepsHasASeedAndATrace) {
+  const FabricOptions by_default = Good("schedule=stepped").fabric;
+  EXPECT_TRUE(by_default.stepped);
+  EXPECT_EQ(by_default.seed, 0u);
+  EXPECT_EQ(by_default.trace, "");
+  const FabricOptions set =
+      Good("seed=18446744073709551615 trace=/tmp/x schedule=stepped").fabric;
+  EXPECT_EQ(set.seed, UINT64_MAX);
+  EXPECT_EQ(set.trace, "/tmp/x");
+  EXPECT_FALSE(Good("schedule=inline").fabric.stepped);
+}
+
+TEST(OptionsTest, WithoutASteppedScheduleThereIsNoSeedAndNoTrace) {
+  constexpr char kAllowed[] =
+      "seed=1: allowed are 0 to 18446744073709551615 with schedule=stepped";
+  EXPECT_EQ(Bad("seed=1"), kAllowed);
+  EXPECT_EQ(Bad("seed=1 schedule=inline"), kAllowed);
+  EXPECT_EQ(Bad("trace=x"),
+            "trace=x: allowed are the name of a file with schedule=stepped");
+  EXPECT_THAT(Bad("schedule=stepped seed=18446744073709551616"),
+              HasSubstr("allowed are 0 to 18446744073709551615"));
+  EXPECT_THAT(Bad("schedule=stepped seed=-1"), HasSubstr("allowed are"));
 }
 
 TEST(OptionsTest, TheProfileComesFirstWhereverItStands) {
@@ -166,6 +191,8 @@ TEST(OptionsTest, AFabricOptionIsRefusedForADevice) {
 TEST(OptionsTest, AValueThatIsNotAllowedIsRefusedWithThoseThatAre) {
   EXPECT_EQ(Bad("profile=rxe"), "profile=rxe: allowed are roce, ib, iwarp");
   EXPECT_EQ(Bad("timers=fast"), "timers=fast: allowed are inline, hardware");
+  EXPECT_EQ(Bad("schedule=threaded"),
+            "schedule=threaded: allowed are inline, stepped");
   EXPECT_EQ(Bad("native_flush=yes"), "native_flush=yes: allowed are on, off");
   EXPECT_EQ(Bad("max_qp_rd_atom=255"),
             "max_qp_rd_atom=255: allowed are 0 to 254");

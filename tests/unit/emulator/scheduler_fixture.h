@@ -45,9 +45,8 @@ class TestTask final : public Task {
   void WaitFor(std::string what) { waits_for_ = std::move(what); }
 
   void Step() override { body_(); }
-  bool SayWhatItWaitsFor(std::string* text) override {
-    *text = waits_for_;
-    return !waits_for_.empty();
+  void SayWhatItWaitsFor(std::vector<std::string>* lines) override {
+    if (!waits_for_.empty()) lines->push_back(waits_for_);
   }
 
  private:

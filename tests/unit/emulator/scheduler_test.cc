@@ -84,7 +84,7 @@ TEST(SchedulerTest, ARemovedTaskTakesNoStep) {
 TEST(SchedulerTest, ATaskWhoseOwnerIsGoneTakesNoStep) {
   struct Owned final : Task {
     void Step() override { ADD_FAILURE() << "stepped"; }
-    bool SayWhatItWaitsFor(std::string*) override { return false; }
+    void SayWhatItWaitsFor(std::vector<std::string>*) override {}
   };
   World world;
   Owned task;
@@ -207,6 +207,19 @@ TEST(SchedulerTest, AWaitInADeadWorldFailsAndSaysWhoWaits) {
               HasSubstr("waits in GetCqEvent on completion channel 4"));
   EXPECT_THAT(world.report, HasSubstr("QP 3 has waited for a receive"));
   EXPECT_EQ(world.levels.size(), 3u);
+}
+
+TEST(SchedulerTest, AReportHasAnEnd) {
+  World world;
+  std::vector<std::unique_ptr<TestTask>> tasks;
+  for (int i = 0; i < 100; ++i) {
+    tasks.push_back(std::make_unique<TestTask>(world, [] {}));
+    tasks.back()->WaitFor("task " + std::to_string(i) + " waits");
+  }
+  EXPECT_EQ(AwaitTrue(world, false), EDEADLK);
+  EXPECT_THAT(world.report, HasSubstr("task 30 waits"));
+  EXPECT_THAT(world.report, HasSubstr("and 69 more"));
+  EXPECT_EQ(world.levels.size(), 34u);
 }
 
 TEST(SchedulerTest, ADeadWorldMayComeToLifeAgain) {
