@@ -216,7 +216,12 @@ void ConnectionManager::Impl::ReceiveDreq(Lock& lock,
   const std::shared_ptr<CmId> to = message.to.lock();
   if (IsGone(to)) return AnswerForTheGone(message);
   if (to->device->profile().iwarp) {
-    if (to->state == CmState::kConnected) Close(lock, to);
+    if (to->state == CmState::kConnected) return Close(lock, to);
+    if (to->state != CmState::kConnectSent) return;
+    // TCP's connection was gone before the response came.
+    StopTimer(*to);
+    to->state = CmState::kClosed;
+    Post(*to, RDMA_CM_EVENT_REJECTED, -ECONNRESET);
     return;
   }
   switch (to->state) {

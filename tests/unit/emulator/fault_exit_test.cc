@@ -96,7 +96,7 @@ TEST_P(ExitRetryTest, RequestsToItsQueuePairsExceedTheRetries) {
   EXPECT_EQ(Await(*cq_), IBV_WC_RETRY_EXC_ERR);
 }
 
-TEST_P(ExitRetryTest, ItEndsJustBeforeItSendsTheNthMessage) {
+TEST_P(ExitTest, ItEndsJustBeforeItSendsTheNthMessage) {
   SetFaults({{.action = FaultAction::kExit, .nth = 2, .device = "server"}});
   const Connection ends = RequestedOnServer();
   ASSERT_EQ(cm().Accept(ends.passive->id(), Param()), 0);  // its REP
