@@ -16,6 +16,14 @@ namespace {
 // Reading so much is enough to flush everything written before.
 constexpr uint32_t kReadSize = 8;
 
+// Lies in an abandoned buffer, behind what the device writes.
+struct Abandoned {
+  Abandoned* next;
+};
+constexpr size_t kLinkOffset = 64;
+static_assert(kLinkOffset >= kReadSize);
+constinit std::atomic<Abandoned*> abandoned = nullptr;
+
 // The buffer has whole pages to itself: fork() in a process that uses RDMA
 // leaves registered pages out of the child (MADV_DONTFORK), which must not
 // take other objects of the heap with them.
@@ -30,6 +38,13 @@ void Flusher::FreeBuffer::operator()(std::byte* buffer) const {
 Flusher::Flusher()
     : buffer_(static_cast<std::byte*>(
           ::operator new (PageSize(), std::align_val_t{PageSize()}))) {}
+
+void Flusher::AbandonBuffer() {
+  auto* const link = new (buffer_.release() + kLinkOffset)
+      Abandoned{abandoned.load(std::memory_order_relaxed)};
+  while (!abandoned.compare_exchange_weak(link->next, link)) {
+  }
+}
 
 Rc Flusher::Register(const Peer& peer, const QpCaps& qp_caps) {
   const Rc rc = peer.RegisterMemory(buffer_.get(), kReadSize,
