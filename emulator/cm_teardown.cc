@@ -98,6 +98,7 @@ void ConnectionManager::Impl::EndId(Lock& lock,
 void ConnectionManager::Impl::SayGoodbye(CmId& id) {
   switch (id.state) {
     case CmState::kListening:
+    case CmState::kRemoved:  // which may have listened
       return RejectWaiting(id);
     case CmState::kConnectSent:
       return SendReject(id, kRejTimeout);

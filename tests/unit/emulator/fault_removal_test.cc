@@ -89,6 +89,14 @@ TEST_P(RemovalTest, CallsOnItFailButItsObjectsCanBeDestroyed) {
   EXPECT_EQ(server_->DestroyCompChannel(channel), 0);
 }
 
+TEST_P(RemovalTest, ARequestThatNobodyFetchedEndsWithTheListener) {
+  const auto active = NewClient();
+  ASSERT_EQ(cm().Connect(active->id(), Param()), 0);
+  Strike(FaultAction::kRemove);
+  listener_.reset();
+  EXPECT_EQ(cm().TakeCensus().ids, 1u) << "the active one's";
+}
+
 TEST_P(RemovalTest, NobodyFindsItAnyMore) {
   Strike(FaultAction::kRemove);
   End bound(cm());
