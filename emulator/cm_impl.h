@@ -200,7 +200,6 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   uint32_t unacked_events = 0;
 
   uint64_t messages_sent = 0;
-  size_t message_nodes = 0;  // in all lists
   CmMessages spare_messages;
   CmMessages outbox;
   // Because of faults, sorted by when they are due.

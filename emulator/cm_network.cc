@@ -76,7 +76,6 @@ void CmParam::Set(const rdma_conn_param& param) {
 void ConnectionManager::Impl::AddMessageNodes() {
   CmMessages made;
   for (size_t i = 0; i < kMessagesOfAnId; ++i) made.emplace_back();
-  message_nodes += made.size();
   spare_messages.splice(spare_messages.end(), made);
 }
 
@@ -88,10 +87,9 @@ void ConnectionManager::Impl::Recycle(CmMessages& done) {
 }
 
 void ConnectionManager::Impl::TrimMessageNodes() {
-  while (message_nodes > kMessagesOfAnId * ids.size() &&
-         !spare_messages.empty()) {
+  // Those that are still under way from ids that are gone do not count.
+  while (spare_messages.size() > kMessagesOfAnId * ids.size()) {
     spare_messages.pop_front();
-    --message_nodes;
   }
 }
 

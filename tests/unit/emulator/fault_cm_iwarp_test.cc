@@ -102,6 +102,16 @@ TEST_F(FaultCmIwarpTest, TheEndOvertakesNoResponseThatIsLate) {
   EXPECT_EQ(ends.active->Next().type, RDMA_CM_EVENT_DISCONNECTED);
 }
 
+TEST_F(FaultCmIwarpTest, MessagesOfTheGoneLeaveRoomForOthers) {
+  const auto listener = NewListener();
+  LoseAll(FaultSite::kRej);
+  for (int i = 0; i < 10; ++i) {
+    const Connection ends = Requested(*listener);
+    ASSERT_EQ(cm().Reject(ends.passive->id(), nullptr, 0), 0);
+  }
+  const Connection ends = Connect(*listener);
+}
+
 TEST_F(FaultCmIwarpTest, AMessageThatComesTwiceHasNoEffectTwice) {
   const auto listener = NewListener();
   SetFaults({{.action = FaultAction::kDuplicate,
