@@ -146,8 +146,8 @@ struct rpma_emu_fabric;
  *
  *   RPMA_E_INVAL     fabric_ptr is NULL; the options are wrong
  *   RPMA_E_NOMEM     out of memory
- *   RPMA_E_PROVIDER  the addresses of this host could not be listed, the file of
- *                    the trace could not be written, or no descriptor was left
+ *   RPMA_E_PROVIDER  the addresses of this host could not be listed, the trace
+ *                    could not be written, or no descriptor was left
  */
 int rpma_emu_fabric_new(const char *options,
                         struct rpma_emu_fabric **fabric_ptr);
