@@ -43,6 +43,11 @@ def mutated(mutation, root):
     return text.replace(mutation.text, mutation.replacement)
 
 
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def check_places(mutations, root):
     """Names the mutations that do not apply; whether all do."""
     gone = [each for each in mutations if mutated(each, root) is None]
@@ -100,13 +105,12 @@ class Copy:
         path = os.path.join(self.tree, mutation.file)
         with open(path, encoding="utf-8") as source:
             original = source.read()
-        with open(path, "w", encoding="utf-8") as source:
-            source.write(mutated(mutation, self.tree))
+        text = mutated(mutation, self.tree)
         try:
+            write(path, text)
             return self.test()
         finally:
-            with open(path, "w", encoding="utf-8") as source:
-                source.write(original)
+            write(path, original)
 
     def shut_down(self):
         subprocess.run([*self.bazel, "shutdown"], cwd=self.tree, check=False,
