@@ -45,12 +45,7 @@ bool ConnectUntilItWorks(Program& program) {
   if (!talk.Listen()) return false;
   for (int i = 0; i < kTries; ++i) {
     if (talk.Connect()) return true;
-    talk.client.GoAway();
-    talk.server.HearOfTheEnd();
-    talk.server.GoAway();
-    talk.RefuseWhatWaits();
-    talk.client.StartAnew();
-    talk.server.StartAnew();
+    talk.HangUp();
   }
   if (program.policy().fails_once) {
     program.findings().Add("no try works after one failure");

@@ -42,6 +42,15 @@ bool Conversation::TakeRequest() {
   return false;
 }
 
+void Conversation::HangUp() {
+  client.GoAway();
+  server.HearOfTheEnd();
+  server.GoAway();
+  RefuseWhatWaits();
+  client.StartAnew();
+  server.StartAnew();
+}
+
 void Conversation::RefuseWhatWaits() {
   int fd = -1;
   if (RPMA_CALL(program_, rpma_ep_get_fd, endpoint, &fd) != 0) return;

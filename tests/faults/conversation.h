@@ -31,8 +31,9 @@ class Conversation {
   bool TakeRequest();       // the server has fetched it
   bool AwaitEstablished();  // both have been told, the client first
 
-  // The server refuses the requests that wait at the endpoint.
-  void RefuseWhatWaits();
+  // Both sides give up the connection, whatever there is of it, and get ready
+  // for another one; the server goes on listening.
+  void HangUp();
 
   // Both sides take leave, as much as there is to end: first the side of which
   // something failed, else the client, or the server if it was told to.
@@ -41,6 +42,8 @@ class Conversation {
 
  private:
   void TakeLeave(Side& side);
+  // The server refuses the requests that wait at the endpoint.
+  void RefuseWhatWaits();
 
   Program& program_;
   bool server_ends_ = false;

@@ -22,28 +22,76 @@ bool WriteAndFlush(Program& program) {
          client.Completes(2) && talk.server.Holds(0, kSize, 0x30);
 }
 
+// Where the number of records is that are complete, and where they are.
+constexpr size_t kUsed = 0;
+constexpr uint8_t kRecords = 3;
+size_t PlaceOf(uint8_t record) { return kSize * record; }
+
+// Writes one record of a log and commits it.
+bool Append(Conversation& talk, uint8_t record, uintptr_t* number) {
+  Side& client = talk.client;
+  const char used[8] = {static_cast<char>(record)};
+  const size_t place = PlaceOf(record);
+  client.Fill(place, kSize, record);
+  return client.Write(++*number, place, kSize, kOnError) &&
+         client.Flush(++*number, place, kSize, RPMA_FLUSH_TYPE_PERSISTENT) &&
+         client.Completes(*number) &&
+         client.AtomicWrite(++*number, kUsed, used) &&
+         client.Completes(*number) && talk.server.Holds(kUsed, 1, record) &&
+         talk.server.Holds(place, kSize, record);
+}
+
 // A log of records, each committed before the next one is written.
 bool AppendToALog(Program& program) {
   Conversation talk(program, {}, {.direct_write_to_pmem = true});
-  if (!talk.Start()) return false;
-  Side& client = talk.client;
   uintptr_t number = 0;
-  for (uint8_t record = 1; record <= 3; ++record) {
-    const size_t offset = kSize * record;
-    const char used[8] = {static_cast<char>(record)};
-    client.Fill(offset, kSize, record);
-    if (!client.Write(++number, offset, kSize, kOnError) ||
-        !client.Flush(++number, offset, kSize, RPMA_FLUSH_TYPE_PERSISTENT) ||
-        !client.Completes(number) || !client.AtomicWrite(++number, 0, used) ||
-        !client.Completes(number)) {
-      return false;
-    }
-    for (uint8_t each = 1; each <= record; ++each) {
-      if (!talk.server.Holds(kSize * each, kSize, each)) return false;
-    }
-    if (!talk.server.Holds(0, 1, record)) return false;
+  if (!talk.Start()) return false;
+  for (uint8_t record = 1; record <= kRecords; ++record) {
+    if (!Append(talk, record, &number)) return false;
   }
   return true;
+}
+
+// Goes on behind what the server has, which is at least what was acknowledged.
+bool AppendTheRest(Program& program, Conversation& talk,
+                   uint8_t* acknowledged) {
+  uintptr_t number = 1;
+  if (!talk.client.Read(number, kUsed, 8) || !talk.client.Completes(number)) {
+    return false;
+  }
+  const uint8_t used = talk.client.At(kUsed);
+  if (used < *acknowledged || used > *acknowledged + 1) {
+    program.findings().Add("%u records were acknowledged and %u are there",
+                           *acknowledged, used);
+  }
+  for (uint8_t record = 1; record <= used; ++record) {
+    if (!talk.server.Holds(PlaceOf(record), kSize, record)) return false;
+  }
+  for (uint8_t record = static_cast<uint8_t>(used + 1); record <= kRecords;
+       ++record) {
+    if (!Append(talk, record, &number)) return false;
+    *acknowledged = record;
+  }
+  return true;
+}
+
+// A log that outlives its connections.
+bool ResumeALog(Program& program) {
+  constexpr int kTries = 2;
+  Conversation talk(program, {}, {.direct_write_to_pmem = true});
+  talk.server.Fill(kUsed, 1, 0);
+  uint8_t acknowledged = 0;
+  if (!talk.Listen()) return false;
+  for (int i = 0; i < kTries; ++i) {
+    if (talk.Connect() && AppendTheRest(program, talk, &acknowledged)) {
+      return true;
+    }
+    talk.HangUp();
+  }
+  if (program.policy().fails_once) {
+    program.findings().Add("a log is not resumed after one failure");
+  }
+  return false;
 }
 
 // The server's memory arrives at the client.
@@ -96,6 +144,9 @@ constexpr Scenario kScenarios[] = {
     {"write_and_flush_iwarp", WriteAndFlush, "profile=iwarp"},
     {"write_and_flush_native", WriteAndFlush, "native_flush=on"},
     {"append_to_a_log", AppendToALog},
+    {"resume_a_log", ResumeALog},
+    {"resume_a_log_native", ResumeALog,
+     "native_flush=on native_atomic_write=on"},
     {"read", Read},
     {"write_with_immediate", WriteWithImmediate},
     {"server_deregisters", ServerDeregisters},

@@ -71,6 +71,7 @@ class Side {
   // have to be there.
   void Fill(size_t offset, size_t size, uint8_t first) const;
   bool Holds(size_t offset, size_t size, uint8_t first) const;
+  uint8_t At(size_t offset) const { return node_.memory[offset]; }
 
   // --- Events and the end.
   bool NextEvent(rpma_conn_event* event);

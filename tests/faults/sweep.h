@@ -15,8 +15,9 @@
 
 namespace rpma::faults {
 
-// Whether runs share a world. They must not if the order of events matters, or
-// the replay of one would differ.
+// Whether runs share a world, or each has its own. They must not share one
+// where the order of events matters, as the replay of one would differ then;
+// and runs are made with several seeds.
 enum class World { kShared, kOwn };
 
 // Counts its runs under its name in the summary that the program prints at its
@@ -50,6 +51,7 @@ class Sweep {
   const World world_;
   std::optional<Stage> stage_;
   bool apart_ = false;
+  uint64_t seed_ = Stage::kDefaultSeed;
   uint64_t executions_ = 0;
   uint64_t fired_ = 0;
   int failures_ = 0;
