@@ -58,7 +58,7 @@ void Compare(const char* what, uint32_t actual, uint32_t least,
 
 void World::CheckCensus() const {
   rpma_emu_census actual;
-  Require(rpma_emu_get_census(fabric_, &actual) == 0, "there is no census");
+  Require(rpma_emu_get_census(fabric(), &actual) == 0, "there is no census");
   const auto [least, waiting_ids] = ExpectedOf(*this);
   Compare("protection domains", actual.pds, least.pds);
   Compare("memory regions", actual.mrs, least.mrs);

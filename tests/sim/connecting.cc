@@ -13,32 +13,26 @@ namespace {
 
 constexpr size_t kTagSize = 4;
 
+using ConnCfg = Owned<rpma_conn_cfg, rpma_conn_cfg_delete>;
+
 // A configuration of librpma for the time of a call; nullptr for the default.
-class ConnCfg {
- public:
-  explicit ConnCfg(const Config& config) {
-    if (config.is_default) return;
-    Require(
-        rpma_conn_cfg_new(&cfg_) == 0 &&
-            rpma_conn_cfg_set_cq_size(cfg_, config.cq_size) == 0 &&
-            rpma_conn_cfg_set_rcq_size(cfg_, config.rcq_size) == 0 &&
-            rpma_conn_cfg_set_sq_size(cfg_, config.sq_size) == 0 &&
-            rpma_conn_cfg_set_rq_size(cfg_, config.rq_size) == 0 &&
-            rpma_conn_cfg_set_compl_channel(cfg_, config.shared_channel) == 0,
-        "no configuration of a connection");
-    if (config.srq == nullptr) return;
-    Require(rpma_conn_cfg_set_srq(cfg_, config.srq->handle) == 0,
-            "the shared receive queue is refused");
-  }
-  ConnCfg(const ConnCfg&) = delete;
-  ConnCfg& operator=(const ConnCfg&) = delete;
-  ~ConnCfg() { rpma_conn_cfg_delete(&cfg_); }
-
-  const rpma_conn_cfg* get() const { return cfg_; }
-
- private:
-  rpma_conn_cfg* cfg_ = nullptr;
-};
+ConnCfg NewConnCfg(const Config& config) {
+  ConnCfg cfg;
+  if (config.is_default) return cfg;
+  rpma_conn_cfg* made = nullptr;
+  Require(rpma_conn_cfg_new(&made) == 0, "no configuration of a connection");
+  cfg.reset(made);
+  Require(rpma_conn_cfg_set_cq_size(made, config.cq_size) == 0 &&
+              rpma_conn_cfg_set_rcq_size(made, config.rcq_size) == 0 &&
+              rpma_conn_cfg_set_sq_size(made, config.sq_size) == 0 &&
+              rpma_conn_cfg_set_rq_size(made, config.rq_size) == 0 &&
+              rpma_conn_cfg_set_compl_channel(made, config.shared_channel) == 0,
+          "a configuration of a connection is refused");
+  Require(config.srq == nullptr ||
+              rpma_conn_cfg_set_srq(made, config.srq->handle) == 0,
+          "the shared receive queue is refused");
+  return cfg;
+}
 
 std::string Describe(const Config& config) {
   if (config.is_default) return "defaults";
@@ -65,9 +59,9 @@ bool Fits(const Rules& rules, const Config& config) {
          config.sq_size <= rules.max_qp_wr && config.rq_size <= rules.max_qp_wr;
 }
 
-std::unique_ptr<End> MakeEnd(World& world, Peer& peer, Side side,
-                             const Config& config) {
-  auto end = std::make_unique<End>();
+// One that is not there yet.
+End& AddEnd(World& world, Peer& peer, Side side, const Config& config) {
+  End* const end = World::Add(world.ends);
   end->peer = &peer;
   end->side = side;
   end->config = config;
@@ -78,7 +72,7 @@ std::unique_ptr<End> MakeEnd(World& world, Peer& peer, Side side,
     end->rcq->size = config.rcq_size;
   }
   end->number = world.NewNumber("end");
-  return end;
+  return *end;
 }
 
 // What the other side sees of private data.
@@ -170,16 +164,16 @@ std::vector<uint8_t> TagOf(const End& end) {
 
 End* NewRequest(World& world, Peer& peer, const Destination& to,
                 const Config& config) {
-  auto end = MakeEnd(world, peer, Side::kActive, config);
-  end->address = to.address;
-  end->port = to.port;
-  end->arrives_at = to.owner;
-  const ConnCfg cfg(config);
+  End& end = AddEnd(world, peer, Side::kActive, config);
+  end.address = to.address;
+  end.port = to.port;
+  end.arrives_at = to.owner;
+  const ConnCfg cfg = NewConnCfg(config);
   const int rc = world.Call("rpma_conn_req_new", [&] {
     return world.api.conn_req_new(peer.handle, to.address.c_str(),
-                                  to.port.c_str(), cfg.get(), &end->request);
+                                  to.port.c_str(), cfg.get(), &end.request);
   });
-  world.Say(Text("end ", end->number, ": request of peer ", peer.number, " to ",
+  world.Say(Text("end ", end.number, ": request of peer ", peer.number, " to ",
                  to.address, ":", to.port, ", ", Describe(config),
                  world.Result()));
   if (IsContradictory(config)) {
@@ -190,20 +184,19 @@ End* NewRequest(World& world, Peer& peer, const Destination& to,
     world.Expect({0});
   }
   if (rc != 0) return nullptr;
-  world.ends.push_back(std::move(end));
-  return world.ends.back().get();
+  end.stage = Stage::kRequest;
+  return &end;
 }
 
 End* NextRequest(World& world, Endpoint& endpoint, const Config& config) {
-  auto end = MakeEnd(world, *endpoint.peer, Side::kPassive, config);
-  const ConnCfg cfg(config);
+  End& end = AddEnd(world, *endpoint.peer, Side::kPassive, config);
+  const ConnCfg cfg = NewConnCfg(config);
   const bool was_readable = HasRequest(endpoint);
   const int rc = world.Call("rpma_ep_next_conn_req", [&] {
-    return world.api.ep_next_conn_req(endpoint.handle, cfg.get(),
-                                      &end->request);
+    return world.api.ep_next_conn_req(endpoint.handle, cfg.get(), &end.request);
   });
   world.Say(Text("endpoint ", endpoint.number, ": next request as end ",
-                 end->number, ", ", Describe(config), world.Result()));
+                 end.number, ", ", Describe(config), world.Result()));
   if (IsContradictory(config)) {
     world.Expect({RPMA_E_INVAL});
     return nullptr;
@@ -220,14 +213,14 @@ End* NextRequest(World& world, Endpoint& endpoint, const Config& config) {
     RefuseNext(world, endpoint);
     return nullptr;
   }
-  End* const caller = FindCaller(world, endpoint, *end);
+  End* const caller = FindCaller(world, endpoint, end);
   std::erase(endpoint.callers, caller);
   caller->endpoint = nullptr;
-  end->other = caller;
-  if (!caller->is_gone()) caller->other = end.get();
+  end.other = caller;
+  if (!caller->is_gone()) caller->other = &end;
   if (caller->is_gone()) MarkMayFail(world.rules, *caller);
-  world.ends.push_back(std::move(end));
-  return world.ends.back().get();
+  end.stage = Stage::kRequest;
+  return &end;
 }
 
 void DeleteRequest(World& world, End& end) {

@@ -226,17 +226,16 @@ void ApplyPeerCfg(World& world, End& end, bool direct_write) {
   const bool native = direct_write && end.other->node().native_flush;
   const auto descriptor = static_cast<uint8_t>(
       (direct_write ? kDirectWrite : 0) | (native ? kNativeFlush : 0));
-  rpma_peer_cfg* cfg = nullptr;
-  Require(rpma_peer_cfg_from_descriptor(&descriptor, 1, &cfg) == 0,
+  rpma_peer_cfg* made = nullptr;
+  Require(rpma_peer_cfg_from_descriptor(&descriptor, 1, &made) == 0,
           "no peer configuration from its descriptor");
-  const int rc = world.Call("rpma_conn_apply_remote_peer_cfg", [&] {
-    return rpma_conn_apply_remote_peer_cfg(end.conn, cfg);
+  const Owned<rpma_peer_cfg, rpma_peer_cfg_delete> cfg(made);
+  world.Call("rpma_conn_apply_remote_peer_cfg", [&] {
+    return rpma_conn_apply_remote_peer_cfg(end.conn, cfg.get());
   });
-  rpma_peer_cfg_delete(&cfg);
   world.Say(Text("end ", end.number, ": apply peer configuration ",
                  unsigned{descriptor}, world.Result()));
   world.Expect({0});
-  (void)rc;
   end.direct_write_applied = direct_write;
   end.native_flush_applied = native;
 }

@@ -29,7 +29,7 @@ struct End {
   size_t number = 0;
   Peer* peer = nullptr;
   Side side = Side::kActive;
-  Stage stage = Stage::kRequest;
+  Stage stage = Stage::kGone;  // and at first: not there yet
   rpma_conn_req* request = nullptr;
   rpma_conn* conn = nullptr;
   Config config;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "tests/sim/receiving.h"
 
@@ -74,10 +73,23 @@ void ForgetRegion(World& world, Region& region) {
   for (const auto& srq : world.srqs) ForgetBuffers(world, *srq, region);
 }
 
+using SrqCfg = Owned<rpma_srq_cfg, rpma_srq_cfg_delete>;
+
+SrqCfg NewSrqCfg(uint32_t rq_size, uint32_t rcq_size) {
+  rpma_srq_cfg* made = nullptr;
+  Require(rpma_srq_cfg_new(&made) == 0,
+          "no configuration of a shared receive queue");
+  SrqCfg cfg(made);
+  Require(rpma_srq_cfg_set_rq_size(made, rq_size) == 0 &&
+              rpma_srq_cfg_set_rcq_size(made, rcq_size) == 0,
+          "a configuration of a shared receive queue is refused");
+  return cfg;
+}
+
 }  // namespace
 
 Peer* NewPeer(World& world, Node& node) {
-  auto peer = std::make_unique<Peer>();
+  Peer* const peer = World::Add(world.peers);
   peer->number = world.NewNumber("peer");
   peer->node = &node;
   world.Call("rpma_peer_new",
@@ -85,8 +97,7 @@ Peer* NewPeer(World& world, Node& node) {
   world.Say(Text("peer ", peer->number, ": new on node ", node.number,
                  world.Result()));
   world.Expect({0});
-  world.peers.push_back(std::move(peer));
-  return world.peers.back().get();
+  return peer;
 }
 
 void DeletePeer(World& world, Peer& peer) {
@@ -101,7 +112,7 @@ void DeletePeer(World& world, Peer& peer) {
 
 Region* RegisterRegion(World& world, Peer& peer, size_t size, int usage,
                        size_t misalignment) {
-  auto region = std::make_unique<Region>();
+  Region* const region = World::Add(world.regions);
   region->number = world.NewNumber("region");
   region->peer = &peer;
   region->usage = usage;
@@ -130,8 +141,7 @@ Region* RegisterRegion(World& world, Peer& peer, size_t size, int usage,
               rpma_mr_remote_from_descriptor(
                   descriptor.data(), descriptor.size(), &region->remote) == 0,
           "region ", region->number, " cannot be described");
-  world.regions.push_back(std::move(region));
-  return world.regions.back().get();
+  return region;
 }
 
 void Deregister(World& world, Region& region) {
@@ -157,19 +167,14 @@ bool IsInUse(const World& world, const Region& region) {
 }
 
 Srq* NewSrq(World& world, Peer& peer, uint32_t rq_size, uint32_t rcq_size) {
-  auto srq = std::make_unique<Srq>();
+  Srq* const srq = World::Add(world.srqs);
   srq->number = world.NewNumber("srq");
   srq->peer = &peer;
   srq->size = rq_size;
-  rpma_srq_cfg* cfg = nullptr;
-  Require(rpma_srq_cfg_new(&cfg) == 0 &&
-              rpma_srq_cfg_set_rq_size(cfg, rq_size) == 0 &&
-              rpma_srq_cfg_set_rcq_size(cfg, rcq_size) == 0,
-          "no configuration of a shared receive queue");
+  const SrqCfg cfg = NewSrqCfg(rq_size, rcq_size);
   const int rc = world.Call("rpma_srq_new", [&] {
-    return world.api.srq_new(peer.handle, cfg, &srq->handle);
+    return world.api.srq_new(peer.handle, cfg.get(), &srq->handle);
   });
-  rpma_srq_cfg_delete(&cfg);
   world.Say(Text("srq ", srq->number, ": new on peer ", peer.number, " with ",
                  rq_size, " entries and an RCQ of ", rcq_size, world.Result()));
   const bool fits = rq_size > 0 && rq_size <= world.rules.max_srq_wr &&
@@ -186,8 +191,7 @@ Srq* NewSrq(World& world, Peer& peer, uint32_t rq_size, uint32_t rcq_size) {
             "srq ", srq->number, " has no RCQ");
     MakeNonBlocking(fd);
   }
-  world.srqs.push_back(std::move(srq));
-  return world.srqs.back().get();
+  return srq;
 }
 
 void DeleteSrq(World& world, Srq& srq) {
@@ -202,7 +206,7 @@ void DeleteSrq(World& world, Srq& srq) {
 
 Endpoint* Listen(World& world, Peer& peer, const std::string& address,
                  const std::string& port) {
-  auto endpoint = std::make_unique<Endpoint>();
+  Endpoint* const endpoint = World::Add(world.endpoints);
   endpoint->number = world.NewNumber("endpoint");
   endpoint->peer = &peer;
   endpoint->address = address;
@@ -226,8 +230,7 @@ Endpoint* Listen(World& world, Peer& peer, const std::string& address,
   Require(rpma_ep_get_fd(endpoint->handle, &fd) == 0, "endpoint ",
           endpoint->number, " has no descriptor");
   MakeNonBlocking(fd);
-  world.endpoints.push_back(std::move(endpoint));
-  return world.endpoints.back().get();
+  return endpoint;
 }
 
 void Shutdown(World& world, Endpoint& endpoint) {

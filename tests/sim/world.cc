@@ -70,7 +70,6 @@ World::World(const Scenario& with, const Api& functions)
 World::~World() {
   if (api.before_the_end) api.before_the_end();
   DeleteAll();
-  rpma_emu_fabric_delete(&fabric_);
 }
 
 // Nothing is left of a walk that came to its end.
@@ -93,22 +92,24 @@ void World::CreateFabric() {
   if (is_stepped()) {
     options += Text(" schedule=stepped seed=", scenario.asked.seed);
   }
-  Require(rpma_emu_fabric_new(options.c_str(), &fabric_) == 0,
+  rpma_emu_fabric* made = nullptr;
+  Require(rpma_emu_fabric_new(options.c_str(), &made) == 0,
           "no fabric with the options ", options);
-  Require(rpma_emu_fabric_select(fabric_) == 0, "the fabric is not selected");
+  fabric_.reset(made);
+  Require(rpma_emu_fabric_select(made) == 0, "the fabric is not selected");
   for (size_t i = 0; i < scenario.nodes.size(); ++i) {
     AddNode(i, scenario.nodes[i]);
   }
   for (const auto& from : nodes) {
     const auto route = [&](const std::string& address) {
-      Require(rpma_emu_route_add(fabric_, address.c_str(),
+      Require(rpma_emu_route_add(fabric(), address.c_str(),
                                  from->device.c_str()) == 0,
               "no route to ", address);
     };
     route(SilentAddress(*from));
     for (const auto& to : nodes) {
       const std::string address = AddressOf(*from, *to);
-      Require(rpma_emu_address_add(fabric_, address.c_str(),
+      Require(rpma_emu_address_add(fabric(), address.c_str(),
                                    to->device.c_str()) == 0,
               "no address ", address);
       route(address);
@@ -124,13 +125,14 @@ void World::AddNode(size_t number, const NodeOptions& options) {
   node->native_atomic_write = options.native_atomic_write;
   node->limits_rnr_retries = options.limits_rnr_retries;
   if (number > 0) {
-    Require(rpma_emu_device_add(fabric_, node->device.c_str(),
+    Require(rpma_emu_device_add(fabric(), node->device.c_str(),
                                 options.options.c_str()) == 0,
             "no device with the options ", options.options);
   }
   const std::string own = AddressOf(*node, *node);
-  Require(rpma_emu_address_add(fabric_, own.c_str(), node->device.c_str()) == 0,
-          "no address ", own);
+  Require(
+      rpma_emu_address_add(fabric(), own.c_str(), node->device.c_str()) == 0,
+      "no address ", own);
   Require(rpma_utils_get_ibv_context(own.c_str(), RPMA_UTIL_IBV_CONTEXT_LOCAL,
                                      &node->context) == 0,
           "no device owns ", own);

@@ -24,6 +24,7 @@
 #include "tests/sim/call_log.h"
 #include "tests/sim/end.h"
 #include "tests/sim/objects.h"
+#include "tests/sim/owned.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/violation.h"
@@ -86,6 +87,12 @@ class World {
     for (const auto& object : from) count += fits(*object) ? 1 : 0;
     return count;
   }
+  // Adds an object, which thus belongs to the world before a call can fill it
+  // in.
+  template <typename T>
+  static T* Add(std::vector<std::unique_ptr<T>>& to) {
+    return to.emplace_back(std::make_unique<T>()).get();
+  }
   // The address by which `from` reaches `to`.
   static std::string AddressOf(const Node& from, const Node& to);
   // Where nobody is.
@@ -121,7 +128,7 @@ class World {
 
   uint64_t hash() const { return hash_; }
   const std::deque<std::string>& last_lines() const { return last_lines_; }
-  rpma_emu_fabric* fabric() const { return fabric_; }
+  rpma_emu_fabric* fabric() const { return fabric_.get(); }
 
  private:
   void DeleteAll();
@@ -130,7 +137,6 @@ class World {
   void BeginCall(const char* function);
   void EndCall();
 
-  rpma_emu_fabric* fabric_ = nullptr;
   const char* last_function_ = "";
   size_t errors_before_ = 0;  // logged before the last call
   int last_rc_ = 0;
@@ -138,6 +144,7 @@ class World {
   std::map<std::string, size_t> numbers_;
   uint64_t hash_ = 0xcbf2'9ce4'8422'2325;  // FNV-1a of all lines
   std::deque<std::string> last_lines_;
+  Owned<rpma_emu_fabric, rpma_emu_fabric_delete> fabric_;
 };
 
 // Makes a call on the descriptor return at once if nothing is there.
