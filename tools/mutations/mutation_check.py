@@ -118,14 +118,14 @@ class Copy:
 
 
 def killer(output):
-    """The test that failed, as Bazel's summary names it."""
-    found = re.search(r"^(//\S+)\s.*(FAILED|TIMEOUT)", output, re.MULTILINE)
-    return found.group(1) if found else "?"
+    """The test that failed first, as Bazel names it at once: there may be no line in the summary."""
+    found = re.search(r"^(?:FAIL|TIMEOUT): (//\S+)", output, re.MULTILINE)
+    return found.group(1) if found else None
 
 
 def verdict(code, output):
     """What became of a defect, and whether that is as it should be."""
-    if code == TESTS_FAIL:
+    if code == TESTS_FAIL and killer(output):
         return f"noticed by {killer(output)}", True
     if code == TESTS_PASS:
         return "NOT NOTICED", False
