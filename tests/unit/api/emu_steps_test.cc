@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,12 +29,11 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class EmuStepsTest : public ::testing::Test {
  protected:
   void Start(const std::string& options) {
+    world_.reset();
     world_.emplace(WorldOptions{.options = options});
   }
   rpma_emu_fabric* fabric() { return world_->emulation().fabric(); }
@@ -42,6 +43,23 @@ class EmuStepsTest : public ::testing::Test {
     uint64_t hash = 0;
     EXPECT_THAT(rpma_emu_get_trace_hash(fabric(), &hash), IsOk());
     return hash;
+  }
+
+  // In this thread and another one, both attached, in this order.
+  void InTwoThreads(const std::function<void()>& here,
+                    const std::function<void()>& there) {
+    ASSERT_THAT(rpma_emu_thread_attach(fabric()), IsOk());
+    std::promise<void> attached;
+    std::thread other([&] {
+      EXPECT_THAT(rpma_emu_thread_attach(fabric()), IsOk());
+      attached.set_value();
+      there();
+      EXPECT_THAT(rpma_emu_thread_detach(fabric()), IsOk());
+    });
+    attached.get_future().wait();
+    here();
+    EXPECT_THAT(rpma_emu_thread_detach(fabric()), IsOk());
+    other.join();
   }
 
  private:
@@ -132,7 +150,9 @@ TEST_F(EmuStepsTest, WaitingForACompletionThatNeverComesFails) {
   EXPECT_THAT(rpma_cq_wait(pair.client.cq), RcIs(RPMA_E_PROVIDER));
   const auto lines = world().log().Take(RPMA_LOG_LEVEL_FATAL);
   EXPECT_THAT(lines, Contains(HasSubstr("every thread waits")));
-  EXPECT_THAT(lines, Contains(HasSubstr("waits in GetCqEvent")));
+  EXPECT_THAT(lines, Contains(HasSubstr("a thread that is not attached waits "
+                                        "in GetCqEvent on completion channel "
+                                        "1")));
   EXPECT_THAT(lines,
               Contains(HasSubstr("QP 1 has 1 outstanding requests; request 1, "
                                  "a SEND of 8 bytes, waits for QP 2 to have a "
@@ -154,6 +174,8 @@ TEST_F(EmuStepsTest, WaitingOnASharedChannelForWhatNeverComesFails) {
   EXPECT_THAT(rpma_conn_wait(pair.client.conn, 0, &cq, nullptr),
               RcIs(RPMA_E_PROVIDER));
   EXPECT_EQ(cq, nullptr);
+  EXPECT_THAT(world().log().Take(RPMA_LOG_LEVEL_FATAL),
+              Contains(HasSubstr("waits in GetCqEvent on completion channel")));
   world().log().Discard();
 }
 
@@ -164,6 +186,8 @@ TEST_F(EmuStepsTest, WaitingForAnEventThatNeverComesFails) {
   EXPECT_THAT(rpma_conn_next_event(pair.client.conn, &event),
               RcIs(RPMA_E_PROVIDER));
   EXPECT_EQ(event, RPMA_CONN_UNDEFINED);
+  EXPECT_THAT(world().log().Take(RPMA_LOG_LEVEL_FATAL),
+              Contains(HasSubstr("waits in GetCmEvent on event channel")));
   world().log().Discard();
 }
 
@@ -174,36 +198,73 @@ TEST_F(EmuStepsTest, WaitingForARequestThatNeverComesFails) {
   EXPECT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, &request),
               RcIs(RPMA_E_PROVIDER));
   EXPECT_EQ(request, nullptr);
-  EXPECT_THAT(world().log().Take(RPMA_LOG_LEVEL_FATAL), Not(IsEmpty()));
+  EXPECT_THAT(world().log().Take(RPMA_LOG_LEVEL_FATAL),
+              Contains(HasSubstr("waits in GetCmEvent on event channel")));
   world().log().Discard();
 }
 
 // --- Threads -----------------------------------------------------------------
 
+TEST_F(EmuStepsTest, ThreadsThatWaitForEachOtherFailAndAreNamed) {
+  Start("schedule=stepped");
+  Pair pair = world().ConnectedPair();
+  // Each would send when it has received.
+  ASSERT_THAT(pair.client.Recv(1, 0, 8), IsOk());
+  ASSERT_THAT(pair.server.Recv(2, 0, 8), IsOk());
+  InTwoThreads(
+      [&] { EXPECT_THAT(rpma_cq_wait(pair.client.cq), RcIs(RPMA_E_PROVIDER)); },
+      [&] {
+        EXPECT_THAT(rpma_cq_wait(pair.server.cq), RcIs(RPMA_E_PROVIDER));
+      });
+  const auto lines = world().log().Take(RPMA_LOG_LEVEL_FATAL);
+  EXPECT_THAT(lines, Contains(HasSubstr("thread 1 waits in GetCqEvent on "
+                                        "completion channel 1")));
+  EXPECT_THAT(lines, Contains(HasSubstr("thread 2 waits in GetCqEvent on "
+                                        "completion channel 2")));
+  world().log().Discard();
+}
+
+TEST_F(EmuStepsTest, TheHistoryOfThreadsFollowsFromTheSeed) {
+  // Each has a connection of its own; the seed mixes what they do.
+  const auto history = [this](int seed) {
+    Start("schedule=stepped seed=" + std::to_string(seed));
+    const Pair first = world().ConnectedPair();
+    const Pair second = world().ConnectedPair();
+    const auto write = [this](const End& end) {
+      rpma_emu_step(fabric());  // from here on one thread runs at a time
+      for (uint64_t i = 0; i < 8; ++i) {
+        ASSERT_THAT(end.Write(i, 0, 0, 8), IsOk());
+        EXPECT_EQ(Poll(end.cq).wr_id, i);
+      }
+    };
+    InTwoThreads([&] { write(first.client); }, [&] { write(second.client); });
+    return Hash();
+  };
+  std::set<uint64_t> hashes;
+  for (int seed = 1; seed <= 8; ++seed) {
+    const uint64_t hash = history(seed);
+    EXPECT_EQ(history(seed), hash) << "seed " << seed;
+    hashes.insert(hash);
+  }
+  EXPECT_GT(hashes.size(), 4u);
+}
+
 TEST_F(EmuStepsTest, AttachedThreadsServeEachOther) {
   Start("schedule=stepped");
   const std::string port = world().NewPort();
   const Endpoint endpoint = world().Listen(port);
-  ASSERT_THAT(rpma_emu_thread_attach(fabric()), IsOk());
-  std::promise<void> attached;
-  std::thread server([&] {
-    EXPECT_THAT(rpma_emu_thread_attach(fabric()), IsOk());
-    attached.set_value();
-    {
-      ConnReq request;
-      EXPECT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, request.address()),
-                  IsOk());
-      const Conn conn = Connect(std::move(request));
-      rpma_conn_event event = RPMA_CONN_UNDEFINED;
-      EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
-      EXPECT_EQ(event, RPMA_CONN_ESTABLISHED);
-      EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
-      EXPECT_EQ(event, RPMA_CONN_CLOSED);
-    }
-    EXPECT_THAT(rpma_emu_thread_detach(fabric()), IsOk());
-  });
-  attached.get_future().wait();
-  {
+  const auto serve = [&] {
+    ConnReq request;
+    EXPECT_THAT(rpma_ep_next_conn_req(endpoint, nullptr, request.address()),
+                IsOk());
+    const Conn conn = Connect(std::move(request));
+    rpma_conn_event event = RPMA_CONN_UNDEFINED;
+    EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
+    EXPECT_EQ(event, RPMA_CONN_ESTABLISHED);
+    EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
+    EXPECT_EQ(event, RPMA_CONN_CLOSED);
+  };
+  const auto connect = [&] {
     const Conn conn = Connect(world().NewRequest(port));
     rpma_conn_event event = RPMA_CONN_UNDEFINED;
     EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
@@ -211,9 +272,8 @@ TEST_F(EmuStepsTest, AttachedThreadsServeEachOther) {
     EXPECT_THAT(rpma_conn_disconnect(conn), IsOk());
     EXPECT_THAT(rpma_conn_next_event(conn, &event), IsOk());
     EXPECT_EQ(event, RPMA_CONN_CLOSED);
-  }
-  EXPECT_THAT(rpma_emu_thread_detach(fabric()), IsOk());
-  server.join();
+  };
+  InTwoThreads(connect, serve);
 }
 
 }  // namespace
