@@ -94,6 +94,45 @@ bool SendWithImmediate(Program& program) {
   return talk.server.Holds(kInbox, kSize, 0x30);
 }
 
+// --- Both sides send before either looks for what came. Which message goes
+// first is up to the network.
+
+constexpr uintptr_t kMessages = 5;
+
+size_t PlaceOf(uintptr_t message) { return kSize * message; }
+
+bool PostAll(Side& side, uint8_t first) {
+  for (uintptr_t i = 0; i < kMessages; ++i) {
+    if (!side.Receive(i, kInbox + PlaceOf(i), kSize)) return false;
+  }
+  side.Fill(0, PlaceOf(kMessages), first);
+  return true;
+}
+
+bool SendAll(Side& side) {
+  for (uintptr_t i = 0; i < kMessages; ++i) {
+    if (!side.Send(i, PlaceOf(i), kSize)) return false;
+  }
+  return true;
+}
+
+bool GetAll(Side& side, uint8_t first) {
+  ibv_wc wc = {};
+  for (uintptr_t i = 0; i < kMessages; ++i) {
+    if (!side.Completes(i) || !side.Receives(i, &wc)) return false;
+  }
+  return side.Holds(kInbox, PlaceOf(kMessages), first);
+}
+
+bool BothSend(Program& program) {
+  const SideOptions options = {.rcq_size = 8};
+  Conversation talk(program, options, options);
+  return talk.Start() && PostAll(talk.client, 0x10) &&
+         PostAll(talk.server, 0x80) && SendAll(talk.client) &&
+         SendAll(talk.server) && GetAll(talk.client, 0x80) &&
+         GetAll(talk.server, 0x10);
+}
+
 constexpr Scenario kScenarios[] = {
     {"send_and_receive", SendAndReceive},
     {"send_and_receive_iwarp", SendAndReceive, "profile=iwarp"},
@@ -103,6 +142,8 @@ constexpr Scenario kScenarios[] = {
     {"shared_receive_queue_with_rcq", SharedReceiveQueueWithRcq},
     {"receive_before_connecting", ReceiveBeforeConnecting},
     {"send_with_immediate", SendWithImmediate},
+    {"both_send", BothSend},
+    {"both_send_iwarp", BothSend, "profile=iwarp"},
 };
 
 }  // namespace

@@ -103,6 +103,10 @@ bool Side::Judge(uintptr_t number, const ibv_wc& wc) {
     }
     return false;
   }
+  if (wc.wr_id != number && program_.policy().loses_completions) {
+    failed_ = true;
+    return false;
+  }
   if (wc.wr_id != number) {
     program_.findings().Add("%s got completion %llu, not %llu", name_,
                             static_cast<unsigned long long>(wc.wr_id),

@@ -124,6 +124,12 @@ void Stage::ComeToRest(Findings* findings) {
   if (steps == kMostSteps) findings->Add("the world does not come to rest");
 }
 
+uint64_t Stage::TraceHash() const {
+  uint64_t hash = 0;
+  Require(rpma_emu_get_trace_hash(fabric_, &hash), "taking the hash");
+  return hash;
+}
+
 rpma_emu_census Stage::Census() const {
   rpma_emu_census census = {};
   Require(rpma_emu_get_census(fabric_, &census), "taking a census");

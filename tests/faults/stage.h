@@ -60,6 +60,9 @@ class Stage {
   // Also that no descriptor is left, which takes long to find out.
   void CheckDescriptors(Findings* findings) const;
 
+  // Stands for all that has happened in this world.
+  uint64_t TraceHash() const;
+
   LogWatch& log() { return log_; }
 
  private:
