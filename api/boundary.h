@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What all entry points share: argument checks, results, the exception barrier,
-// creating and deleting.
+// What all entry points share: argument checks, results, the exception barrier.
 //
 // Conventions of the boundary:
 //   - An entry point checks its pointers and ranges, calls one method of the
@@ -17,10 +16,8 @@
 #include <librpma.h>
 
 #include <cstring>
-#include <memory>
 #include <new>
 
-#include "api/opaque.h"
 #include "core/rc.h"
 
 // Leaves the entry point with RPMA_E_INVAL, logged, unless `condition` holds.
@@ -53,11 +50,6 @@ int NumberOf(const Enum& value) {
   return number;
 }
 
-// The configuration that applies where the program may give none.
-inline const ConnCfg& CfgOrDefault(const rpma_conn_cfg* cfg) {
-  return cfg != nullptr ? *FromC(cfg) : ConnCfg::Default();
-}
-
 // Runs `body`, a function to Rc, behind the exception barrier.
 template <typename Body>
 int Guarded(Body body) {
@@ -66,42 +58,6 @@ int Guarded(Body body) {
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
-}
-
-// Gives the program the object that `factory`, a function from
-// std::unique_ptr<core class>* to Rc, makes.
-template <typename Struct, typename Factory>
-int Create(Struct** out, Factory factory) {
-  return Guarded([&] {
-    std::unique_ptr<CoreOf<Struct>> object;
-    const Rc rc = factory(&object);
-    if (rc == Rc::kOk) *out = ToC(object.release());
-    return rc;
-  });
-}
-
-// Takes the object back from the program, which may hold none.
-template <typename Struct>
-std::unique_ptr<CoreOf<Struct>> Take(Struct** handle) {
-  std::unique_ptr<CoreOf<Struct>> object(FromC(*handle));
-  *handle = nullptr;
-  return object;
-}
-
-// Closes the object and deletes it; if closing fails the program keeps it.
-template <typename Struct>
-int DeleteIfClosed(Struct** handle) {
-  if (*handle == nullptr) return 0;
-  const Rc rc = FromC(*handle)->Close();
-  if (rc == Rc::kOk) Take(handle);
-  return ToC(rc);
-}
-
-// Closes the object and deletes it, whether or not closing fails.
-template <typename Struct>
-int CloseAndDelete(Struct** handle) {
-  const auto object = Take(handle);
-  return object != nullptr ? ToC(object->Close()) : 0;
 }
 
 }  // namespace rpma

@@ -3,6 +3,7 @@
 // rpma_conn_*: the events, queues and end of a connection.
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/connection.h"
 
 int rpma_conn_delete(struct rpma_conn** conn_ptr) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 
 int rpma_conn_cfg_new(struct rpma_conn_cfg** cfg_ptr) {
   RPMA_REQUIRE(cfg_ptr != nullptr);

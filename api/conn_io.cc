@@ -6,6 +6,7 @@
 #include <librpma.h>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/connection.h"
 
 namespace {

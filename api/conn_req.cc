@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/connection_request.h"
 
 int rpma_conn_req_new(struct rpma_peer* peer, const char* addr,

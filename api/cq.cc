@@ -3,6 +3,7 @@
 // rpma_cq_*: waiting for completions and taking them.
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/completion_queue.h"
 
 int rpma_cq_get_fd(const struct rpma_cq* cq, int* fd) {

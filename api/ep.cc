@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/endpoint.h"
 
 int rpma_ep_listen(struct rpma_peer* peer, const char* addr, const char* port,

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/mr_descriptor.h"
 #include "core/mr_local.h"
 #include "core/mr_remote.h"

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "api/process.h"
 
 int rpma_peer_new(struct ibv_context* ibv_ctx, struct rpma_peer** peer_ptr) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 
 int rpma_peer_cfg_new(struct rpma_peer_cfg** pcfg_ptr) {
   RPMA_REQUIRE(pcfg_ptr != nullptr);

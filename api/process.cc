@@ -3,6 +3,7 @@
 #include "api/process.h"
 
 #include <atomic>
+#include <cinttypes>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,7 +14,9 @@ namespace {
 
 constexpr char kVariable[] = "RPMA_TRANSPORT";
 
+constinit std::atomic<Transport*> verbs = nullptr;
 constinit std::atomic<EmulatorSource*> emulator = nullptr;
+constinit std::atomic<void (*)()> emulator_loader = nullptr;
 constinit std::atomic<bool> warned_of_ignored_variable = false;
 
 const char* TransportName() {
@@ -27,48 +30,81 @@ const char* TransportName() {
   return "verbs";
 }
 
-}  // namespace
-
-void RegisterEmulator(EmulatorSource* source) {
-  emulator.store(source, std::memory_order_release);
-}
-
-Rc CurrentTransport(Transport** transport) {
-  EmulatorSource* source = emulator.load(std::memory_order_acquire);
-  Transport* found = source != nullptr ? source->Selected() : nullptr;
+Rc Verbs(Transport** transport) {
+  Transport* const found = verbs.load(std::memory_order_acquire);
   if (found == nullptr) {
-    const char* name = TransportName();
-    if (std::strcmp(name, "verbs") == 0) {
-      RPMA_LOG(ERROR,
-               "the verbs transport is not part of this build; set "
-               "RPMA_TRANSPORT=emulator or select a fabric with "
-               "librpma_emu.h");
-      return Rc::kProvider;
-    }
-    if (std::strcmp(name, "emulator") != 0) {
-      RPMA_LOG(ERROR,
-               "%s=%s names no transport; the names are verbs and emulator",
-               kVariable, name);
-      return Rc::kProvider;
-    }
-    if (source == nullptr) {
-      RPMA_LOG(ERROR, "the emulator is not linked into this program");
-      return Rc::kProvider;
-    }
-    found = source->Default();
-    if (found == nullptr) return Rc::kProvider;
+    RPMA_LOG(ERROR,
+             "the verbs transport is not part of this build; set "
+             "%s=emulator or select a fabric with librpma_emu.h",
+             kVariable);
+    return Rc::kProvider;
   }
   *transport = found;
   return Rc::kOk;
 }
 
+EmulatorSource* LoadEmulator() {
+  if (const auto load = emulator_loader.load(std::memory_order_acquire)) {
+    load();
+    return emulator.load(std::memory_order_acquire);
+  }
+  RPMA_LOG(ERROR, "the emulator is not linked into this program");
+  return nullptr;
+}
+
+Rc Emulator(EmulatorSource* source, Transport** transport) {
+  if (source == nullptr) source = LoadEmulator();
+  Transport* const found = source != nullptr ? source->Default() : nullptr;
+  if (found == nullptr) return Rc::kProvider;
+  *transport = found;
+  return Rc::kOk;
+}
+
+}  // namespace
+
+void RegisterVerbs(Transport* transport) {
+  verbs.store(transport, std::memory_order_release);
+}
+
+void RegisterEmulator(EmulatorSource* source, uint64_t abi) {
+  if (abi != kEmulatorAbi) {
+    RPMA_LOG(ERROR,
+             "the emulator was built for another librpma (%016" PRIx64
+             ", this one is %016" PRIx64 "); install both from one build",
+             abi, kEmulatorAbi);
+    return;
+  }
+  emulator.store(source, std::memory_order_release);
+}
+
+void RegisterEmulatorLoader(void (*load)()) {
+  emulator_loader.store(load, std::memory_order_release);
+}
+
+Rc CurrentTransport(Transport** transport) {
+  EmulatorSource* const source = emulator.load(std::memory_order_acquire);
+  if (Transport* const selected =
+          source != nullptr ? source->Selected() : nullptr) {
+    *transport = selected;
+    return Rc::kOk;
+  }
+  const char* const name = TransportName();
+  if (std::strcmp(name, "verbs") == 0) return Verbs(transport);
+  if (std::strcmp(name, "emulator") == 0) return Emulator(source, transport);
+  RPMA_LOG(ERROR, "%s=%s names no transport; the names are verbs and emulator",
+           kVariable, name);
+  return Rc::kProvider;
+}
+
 Rc TransportOf(const ibv_context* context, Transport** transport) {
-  EmulatorSource* source = emulator.load(std::memory_order_acquire);
+  EmulatorSource* const source = emulator.load(std::memory_order_acquire);
   Transport* found = source != nullptr ? source->Of(context) : nullptr;
+  if (found == nullptr) found = verbs.load(std::memory_order_acquire);
   if (found == nullptr) {
     RPMA_LOG(ERROR,
-             "no transport of this build made the ibv_context %p; take one "
-             "from rpma_utils_get_ibv_context()",
+             "the ibv_context %p is no emulated device's, and the verbs "
+             "transport is not part of this build; take one from "
+             "rpma_utils_get_ibv_context()",
              static_cast<const void*>(context));
     return Rc::kProvider;
   }

@@ -5,7 +5,8 @@
 //
 // Rules, in this order:
 //   1. An `ibv_context` belongs to the transport that made it, so every object
-//      created on it does too.
+//      created on it does too: to an emulated fabric, or else to verbs, where
+//      the program may have opened it itself.
 //   2. Looking up a device (rpma_utils_get_ibv_context) uses the fabric chosen
 //      with rpma_emu_fabric_select(), if there is one;
 //   3. else what the environment variable RPMA_TRANSPORT names: "emulator", or
@@ -16,6 +17,9 @@
 #ifndef RPMA_API_PROCESS_H_
 #define RPMA_API_PROCESS_H_
 
+#include <cstdint>
+
+#include "api/emulator_abi.h"
 #include "core/rc.h"
 #include "core/transport.h"
 
@@ -45,17 +49,29 @@ class EmulatorSource {
   ~EmulatorSource() = default;
 };
 
+// Installs the transport of real devices, which must live until the process
+// ends; nullptr removes it. Called as RegisterEmulator() is, by api/verbs.
+void RegisterVerbs(Transport* verbs);
+
 // Installs `source`, which must live until the process ends; nullptr removes
 // it. Safe to call before main(): the state is constant-initialised.
-void RegisterEmulator(EmulatorSource* source);
+// librpma_emu.so.0 calls it in librpma.so.0, so they must agree on the classes
+// that they share: `abi` is the caller's, which nobody passes by hand. Logs and
+// installs nothing if it is not the same.
+void RegisterEmulator(EmulatorSource* source, uint64_t abi = kEmulatorAbi);
+
+// Installs what brings an emulator that is not linked in: `load` is called when
+// one is asked for and none is registered, and is to register it or to log why
+// not. It may throw std::bad_alloc.
+void RegisterEmulatorLoader(void (*load)());
 
 // The transport for looking up devices, by rules 2 and 3. kProvider, logged:
 // the transport asked for is unknown, not part of this build, or failed to
 // start. May throw std::bad_alloc.
 Rc CurrentTransport(Transport** transport);
 
-// The transport `context` belongs to. kProvider, logged: no transport of this
-// build made it.
+// The transport `context` belongs to. kProvider, logged: it is no emulated
+// device's, and verbs is not part of this build.
 Rc TransportOf(const ibv_context* context, Transport** transport);
 
 }  // namespace rpma

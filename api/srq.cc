@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 #include "core/shared_receive_queue.h"
 
 int rpma_srq_new(struct rpma_peer* peer, struct rpma_srq_cfg* cfg,

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/boundary.h"
+#include "api/opaque.h"
 
 int rpma_srq_cfg_new(struct rpma_srq_cfg** cfg_ptr) {
   RPMA_REQUIRE(cfg_ptr != nullptr);

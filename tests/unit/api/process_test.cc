@@ -48,6 +48,7 @@ class ProcessTest : public ::testing::Test {
     logged.clear();
     log::SetFunction(&Keep);
     unsetenv("RPMA_TRANSPORT");
+    RegisterVerbs(nullptr);
     RegisterEmulator(&emulator_);
   }
   ~ProcessTest() override {
@@ -63,7 +64,18 @@ class ProcessTest : public ::testing::Test {
   Transport* found_ = nullptr;
 };
 
-TEST_F(ProcessTest, VerbsIsTheDefaultAndNotPartOfThisBuild) {
+TEST_F(ProcessTest, VerbsIsTheDefault) {
+  RegisterVerbs(first_);
+  EXPECT_CALL(emulator_, Default).Times(0);
+  EXPECT_EQ(CurrentTransport(&found_), Rc::kOk);
+  EXPECT_EQ(found_, first_);
+  setenv("RPMA_TRANSPORT", "verbs", 1);
+  found_ = nullptr;
+  EXPECT_EQ(CurrentTransport(&found_), Rc::kOk);
+  EXPECT_EQ(found_, first_);
+}
+
+TEST_F(ProcessTest, VerbsThatIsNotLinkedIsSaidSo) {
   EXPECT_CALL(emulator_, Default).Times(0);
   EXPECT_EQ(CurrentTransport(&found_), Rc::kProvider);
   EXPECT_EQ(found_, nullptr);
@@ -123,11 +135,19 @@ TEST_F(ProcessTest, ContextBelongsToTheTransportThatMadeIt) {
   EXPECT_EQ(found_, first_);
 }
 
+TEST_F(ProcessTest, AnyOtherContextIsOfVerbs) {
+  RegisterVerbs(second_);
+  ibv_context context = {};
+  EXPECT_CALL(emulator_, Of(&context)).WillOnce(Return(nullptr));
+  EXPECT_EQ(TransportOf(&context, &found_), Rc::kOk);
+  EXPECT_EQ(found_, second_);
+}
+
 TEST_F(ProcessTest, ContextOfNobodyIsRefused) {
   ibv_context context = {};
   EXPECT_EQ(TransportOf(&context, &found_), Rc::kProvider);
   EXPECT_EQ(found_, nullptr);
-  EXPECT_THAT(logged, HasSubstr("no transport of this build made"));
+  EXPECT_THAT(logged, HasSubstr("is no emulated device's"));
 }
 
 }  // namespace
