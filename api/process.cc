@@ -16,6 +16,7 @@ constexpr char kVariable[] = "RPMA_TRANSPORT";
 
 constinit std::atomic<Transport*> verbs = nullptr;
 constinit std::atomic<EmulatorSource*> emulator = nullptr;
+constinit std::atomic<uint64_t> refused_abi = 0;  // 0: none was refused
 constinit std::atomic<void (*)()> emulator_loader = nullptr;
 constinit std::atomic<bool> warned_of_ignored_variable = false;
 
@@ -43,13 +44,25 @@ Rc Verbs(Transport** transport) {
   return Rc::kOk;
 }
 
+// False, logged: the emulator in this process is of another build.
+bool EmulatorFits() {
+  const uint64_t abi = refused_abi.load(std::memory_order_acquire);
+  if (abi == 0) return true;
+  RPMA_LOG(ERROR,
+           "the emulator was built for another librpma (%016" PRIx64
+           ", this one is %016" PRIx64 "); install both from one build",
+           abi, kEmulatorAbi);
+  return false;
+}
+
 EmulatorSource* LoadEmulator() {
-  if (const auto load = emulator_loader.load(std::memory_order_acquire)) {
-    load();
-    return emulator.load(std::memory_order_acquire);
+  const auto load = emulator_loader.load(std::memory_order_acquire);
+  if (load == nullptr) {
+    RPMA_LOG(ERROR, "the emulator is not linked into this program");
+    return nullptr;
   }
-  RPMA_LOG(ERROR, "the emulator is not linked into this program");
-  return nullptr;
+  load();
+  return EmulatorFits() ? emulator.load(std::memory_order_acquire) : nullptr;
 }
 
 Rc Emulator(EmulatorSource* source, Transport** transport) {
@@ -67,14 +80,9 @@ void RegisterVerbs(Transport* transport) {
 }
 
 void RegisterEmulator(EmulatorSource* source, uint64_t abi) {
-  if (abi != kEmulatorAbi) {
-    RPMA_LOG(ERROR,
-             "the emulator was built for another librpma (%016" PRIx64
-             ", this one is %016" PRIx64 "); install both from one build",
-             abi, kEmulatorAbi);
-    return;
-  }
-  emulator.store(source, std::memory_order_release);
+  const bool fits = abi == kEmulatorAbi;
+  refused_abi.store(fits ? 0 : abi, std::memory_order_release);
+  if (fits) emulator.store(source, std::memory_order_release);
 }
 
 void RegisterEmulatorLoader(void (*load)()) {
@@ -88,6 +96,7 @@ Rc CurrentTransport(Transport** transport) {
     *transport = selected;
     return Rc::kOk;
   }
+  if (!EmulatorFits()) return Rc::kProvider;
   const char* const name = TransportName();
   if (std::strcmp(name, "verbs") == 0) return Verbs(transport);
   if (std::strcmp(name, "emulator") == 0) return Emulator(source, transport);

@@ -56,8 +56,8 @@ void RegisterVerbs(Transport* verbs);
 // Installs `source`, which must live until the process ends; nullptr removes
 // it. Safe to call before main(): the state is constant-initialised.
 // librpma_emu.so.0 calls it in librpma.so.0, so they must agree on the classes
-// that they share: `abi` is the caller's, which nobody passes by hand. Logs and
-// installs nothing if it is not the same.
+// that they share: `abi` is the caller's, which nobody passes by hand. If it is
+// not the same, nothing is installed, and CurrentTransport() fails.
 void RegisterEmulator(EmulatorSource* source, uint64_t abi = kEmulatorAbi);
 
 // Installs what brings an emulator that is not linked in: `load` is called when
@@ -67,7 +67,8 @@ void RegisterEmulatorLoader(void (*load)());
 
 // The transport for looking up devices, by rules 2 and 3. kProvider, logged:
 // the transport asked for is unknown, not part of this build, or failed to
-// start. May throw std::bad_alloc.
+// start; or an emulator of another build is in this process. May throw
+// std::bad_alloc.
 Rc CurrentTransport(Transport** transport);
 
 // The transport `context` belongs to. kProvider, logged: it is no emulated

@@ -4,6 +4,7 @@
 
 #include <netdb.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,11 @@ bool IsValidService(const char* service) {
 }
 
 const char* LookupReason(int result) {
+  if (result == ENODEV) {
+    return "No such device; either this host has no RDMA device, or the kernel "
+           "modules ib_uverbs and rdma_ucm are not loaded "
+           "(RPMA_TRANSPORT=emulator needs neither)";
+  }
   return result > 0 ? log::Reason(Errno{result}) : gai_strerror(result);
 }
 

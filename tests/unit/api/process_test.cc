@@ -128,6 +128,18 @@ TEST_F(ProcessTest, EmulatorThatIsNotLinkedIsSaidSo) {
   EXPECT_THAT(logged, HasSubstr("not linked"));
 }
 
+TEST_F(ProcessTest, EmulatorOfAnotherBuildIsRefusedAtEachLookUp) {
+  RegisterVerbs(first_);
+  RegisterEmulator(nullptr);
+  RegisterEmulator(&emulator_, kEmulatorAbi + 1);
+  EXPECT_CALL(emulator_, Selected).Times(0);
+  for (int i = 0; i < 2; ++i) {
+    logged.clear();
+    EXPECT_EQ(CurrentTransport(&found_), Rc::kProvider);
+    EXPECT_THAT(logged, HasSubstr("built for another librpma"));
+  }
+}
+
 TEST_F(ProcessTest, ContextBelongsToTheTransportThatMadeIt) {
   ibv_context context = {};
   EXPECT_CALL(emulator_, Of(&context)).WillOnce(Return(first_));

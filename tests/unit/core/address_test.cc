@@ -79,8 +79,8 @@ TEST_F(AddressTest, FailedLookupIsExplained) {
       log.Take(),
       ElementsAre("E rdma_getaddrinfo(node=host, port=1) failed: " +
                       std::string(gai_strerror(EAI_NONAME)),
-                  "E rdma_getaddrinfo(node=host, port=2) failed: No such "
-                  "device"));
+                  HasSubstr("failed: No such device; either this host has no "
+                            "RDMA device, or")));
 }
 
 TEST_F(AddressTest, BindsAndResolvesWithWhatWasFound) {
