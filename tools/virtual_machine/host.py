@@ -7,6 +7,7 @@ import sys
 import time
 
 NAME = "softrdma"
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failure(Exception):
@@ -22,11 +23,13 @@ class Stopped(Exception):
 
 
 def _stop(number, _):
+    for each in _STOPPING:  # nothing is to interrupt the clearing up
+        signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)
 
 
 def catch_signals():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
 
@@ -56,13 +59,13 @@ class Progress:
         self.refresh()
 
     def refresh(self):
-        if self.text and sys.stderr.isatty():
+        if self.text and os.isatty(2):
             seconds = time.monotonic() - self.begin
             print(f"\r\x1b[K{NAME}: {self.text} ... {seconds:.0f} s", end="", file=sys.stderr,
                   flush=True)
 
     def clear(self):
-        if self.text and sys.stderr.isatty():
+        if self.text and os.isatty(2):
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         self.text = ""
 

@@ -2,16 +2,20 @@
 """The kernel, the initial RAM file system and the siw module that machines boot with: made from
 Debian's packages once, then taken from the cache.
 
-An entry of the cache is a folder: vmlinuz, initramfs and, once somebody wanted siw, siw.ko. Its
+An entry of the cache is a folder: vmlinux, initramfs and, once somebody wanted siw, siw.ko. Its
 name has the kernel's version and a digest of the files here. It appears complete, or not at all.
 """
 import contextlib
 import fcntl
 import glob
 import hashlib
+import lzma
 import os
+import pathlib
 import re
+import shlex
 import shutil
+import struct
 import tempfile
 
 from host import Failure, progress, run
@@ -83,7 +87,7 @@ def _digest():
 
 
 def _newest(cache, device):
-    needed = ("vmlinuz", "initramfs") + (("siw.ko",) if device == "siw" else ())
+    needed = ("vmlinux", "initramfs") + (("siw.ko",) if device == "siw" else ())
     entries = [entry for entry in glob.glob(os.path.join(glob.escape(cache), f"*-{_digest()}"))
                if all(os.path.exists(os.path.join(entry, name)) for name in needed)]
     return max(entries, key=os.path.getmtime, default=None)
@@ -93,9 +97,12 @@ def _make(cache, device):
     install_packages()
     try:
         return _make_from_packages(cache, device)
-    except PackageFailure:
+    except PackageFailure as first:
         progress.say("updating the lists of Debian packages")
-        run(*([] if os.geteuid() == 0 else ["sudo", "-n"]), "apt-get", "-q", "update")
+        try:
+            run(*([] if os.geteuid() == 0 else ["sudo", "-n"]), "apt-get", "-q", "update")
+        except Failure as failure:
+            raise Failure(f"{first}\n{failure}") from first
         return _make_from_packages(cache, device)
 
 
@@ -157,8 +164,7 @@ def _unpack(package, scratch, *tar_options):
 
 
 def _pipe(*commands):
-    quoted = [" ".join(f"'{word}'" for word in command) for command in commands]
-    run("bash", "-c", "set -o pipefail; " + " | ".join(quoted))
+    run("bash", "-c", "set -o pipefail; " + " | ".join(map(shlex.join, commands)))
 
 
 def _make_base(image, scratch):
@@ -179,11 +185,23 @@ def _make_base(image, scratch):
         shutil.copy(os.path.join(HERE, name), os.path.join(root, "guest"))
     _copy_modules(scratch, image.removeprefix("linux-image-"), os.path.join(root, "modules"))
     initramfs = os.path.join(entry, "initramfs")
-    run("bash", "-c", f"set -o pipefail; find . | cpio --quiet -o -H newc >'{initramfs}'",
+    run("bash", "-c", f"set -o pipefail; find . | cpio --quiet -o -H newc >{shlex.quote(initramfs)}",
         folder=root)
-    shutil.copy(glob.glob(os.path.join(scratch, "boot", "vmlinuz-*"))[0],
-                os.path.join(entry, "vmlinuz"))
+    with open(os.path.join(entry, "vmlinux"), "wb") as vmlinux:
+        vmlinux.write(_decompressed(glob.glob(os.path.join(scratch, "boot", "vmlinuz-*"))[0]))
     return entry
+
+
+def _decompressed(vmlinuz):
+    """The kernel as an ELF file: emulated, it would take long to decompress itself. See the
+    kernel's Documentation/x86/boot.rst.
+    """
+    with open(vmlinuz, "rb") as file:
+        data = file.read()
+    sectors = data[0x1f1] or 4
+    offset, length = struct.unpack_from("<II", data, 0x248)
+    begin = 512 * (sectors + 1) + offset
+    return lzma.LZMADecompressor().decompress(data[begin:begin + length])
 
 
 def _copy_modules(scratch, kernel, target):
@@ -217,9 +235,8 @@ def _make_siw(kernel, scratch):
     progress.say("building the siw module")
     build = os.path.join(scratch, "usr", "src", headers)
     # The headers name each other by where they would be installed.
-    for makefile in (os.path.join(build, "Makefile"), os.path.join(build, ".kernelvariables")):
-        if os.path.exists(makefile):
-            run("sed", "-i", f"s,/usr/src/,{scratch}/usr/src/,g", makefile)
+    makefile = pathlib.Path(build, "Makefile")
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{scratch}/usr/src/"))
     run("make", "-C", build, f"M={os.path.join(scratch, folder)}", "CONFIG_RDMA_SIW=m", "modules")
     module = os.path.join(scratch, folder, "siw.ko")
     run("strip", "--strip-debug", module)

@@ -9,16 +9,18 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import termios
 import threading
 import time
 import tty
 
 from channel import ERRORS, EXIT, INPUT, OUTPUT, READY, RUN, WINDOW, Channel
-from host import Failure, environment, progress
+from host import Failure, Stopped, environment, progress
 
 IPV4, IPV6 = "192.0.2.1", "2001:db8::1"
+# The last three spare time where the machine is emulated.
+KERNEL_OPTIONS = ("console=ttyS0 quiet panic=-1 "
+                  "no_timer_check mitigations=off cryptomgr.notests no5lvl")
 BOOT_LIMIT = 240  # seconds
 ACCELERATORS = ("auto", "kvm", "tcg")
 
@@ -129,8 +131,11 @@ class Machine:
 
 
 def _write(fd, data):
-    while data:
-        data = data[os.write(fd, data):]
+    try:
+        while data:
+            data = data[os.write(fd, data):]
+    except BrokenPipeError as error:
+        raise Stopped(signal.SIGPIPE) from error
 
 
 def _limit(seconds, exception):
@@ -157,8 +162,8 @@ def _qemu(entry, options, fd):
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-machine", f"q35,accel={_accelerator(options.accel)}", "-cpu", "max",
         "-m", options.memory, "-smp", str(options.cpus),
-        "-kernel", os.path.join(entry, "vmlinuz"), "-initrd", os.path.join(entry, "initramfs"),
-        "-append", "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check",
+        "-kernel", os.path.join(entry, "vmlinux"), "-initrd", os.path.join(entry, "initramfs"),
+        "-append", KERNEL_OPTIONS,
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
         "-device", "virtio-serial-pci",
@@ -178,5 +183,5 @@ def order(entry, options):
         "folder": os.getcwd(),
         "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "window": list(Terminal.window()),
-        "errors": sys.stderr.isatty(),
+        "errors": os.isatty(2),
     }

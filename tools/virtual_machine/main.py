@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tools/softrdma: the command line."""
 import getopt
-import os
 import platform
 import re
 import signal
@@ -159,12 +158,13 @@ def main():
     except machine.TimedOut:
         complain(f"time-out after {options.timeout:g} s")
         return TIMED_OUT
-    except BrokenPipeError:
-        progress.clear()
-        die_of(signal.SIGPIPE)
+    except OSError as error:
+        complain(error)
+        return FAILED
     except Stopped as stopped:
-        complain(f"stopped by {signal.Signals(stopped.number).name}")
-        die_of(stopped.number)
+        if stopped.number != signal.SIGPIPE:
+            complain(f"stopped by {signal.Signals(stopped.number).name}")
+        return die_of(stopped.number)
 
 
 if __name__ == "__main__":
