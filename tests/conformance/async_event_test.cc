@@ -30,7 +30,8 @@ class AsyncEventTest : public ConformanceTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, AsyncEventTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, AsyncEventTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(AsyncEventTest, RefusedAccessIsOne) {

@@ -136,7 +136,7 @@ TEST_P(AtomicWriteTest, NeedsTheRightToWrite) {
               EndedWith(1, provider().RefusedAtomicWrite(IBV_WC_REM_ACCESS_ERR),
                         client.qp_num));
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
-  EXPECT_THAT(Explanation(client), HasSubstr("lacks REMOTE_WRITE"));
+  ExpectExplained(client, HasSubstr("lacks REMOTE_WRITE"));
 }
 
 TEST_P(AtomicWriteTest, ReadersSeeTheOldOrTheNewWord) {

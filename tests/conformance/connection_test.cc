@@ -16,6 +16,17 @@ class ConnectionTest : public ConformanceTest {};
 INSTANTIATE_TEST_SUITE_P(, ConnectionTest, ::testing::ValuesIn(Providers()),
                          ProviderName);
 
+class SilentHostTest : public ConformanceTest {
+ protected:
+  void Extend(Emulation& emulation) override {
+    emulation.AddSilentHost("10.77.0.9");
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, SilentHostTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
+                         ProviderName);
+
 TEST_P(ConnectionTest, BothSidesAreEstablishedInOneThread) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
@@ -158,7 +169,7 @@ TEST_P(ConnectionTest, DeletedRequestIsRejected) {
 TEST_P(ConnectionTest, ThousandDeletedRequestsLeaveNothing) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
-  const CensusGuard guard(emulation().fabric());
+  const CensusGuard guard(fabric());
   for (int round = 0; round < 1000; ++round) {
     const Conn client = Connect(NewRequest(port));
     NextRequest(endpoint).reset();
@@ -171,8 +182,7 @@ TEST_P(ConnectionTest, PortWithoutListenerRejects) {
   EXPECT_EQ(NextEvent(client), RPMA_CONN_REJECTED);
 }
 
-TEST_P(ConnectionTest, SilentHostIsUnreachable) {
-  emulation().AddSilentHost("10.77.0.9");
+TEST_P(SilentHostTest, IsUnreachable) {
   ConnReq request;
   ASSERT_THAT(rpma_conn_req_new(client_peer(), "10.77.0.9", "7204", nullptr,
                                 request.address()),

@@ -181,7 +181,8 @@ class SecondDeviceTest : public EndpointTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, SecondDeviceTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, SecondDeviceTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(SecondDeviceTest, HasAContextOfItsOwn) {

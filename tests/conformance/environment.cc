@@ -3,12 +3,14 @@
 #include "tests/conformance/environment.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace rpma::test {
 namespace {
 
 const char* test_address = "127.0.0.1";
+const char* transport_under_test = "emulator";
 
 // What follows `flag`, which ends in '=', in `argument`; nullptr if it is
 // another argument.
@@ -17,23 +19,34 @@ const char* ValueOf(std::string_view flag, const char* argument) {
                                                       : nullptr;
 }
 
+bool IsTransport(std::string_view name) {
+  return name == "emulator" || name == "verbs";
+}
+
 }  // namespace
 
 bool ParseFlags(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with("--gtest_")) continue;
     if (const char* address = ValueOf("--address=", argv[i])) {
       test_address = address;
     } else if (const char* transport = ValueOf("--transport=", argv[i])) {
-      if (std::string_view(transport) == "emulator") continue;
-      std::fprintf(stderr, "transport %s: not part of this build\n", transport);
-      return false;
+      if (!IsTransport(transport)) {
+        std::fprintf(stderr, "transport %s: neither emulator nor verbs\n",
+                     transport);
+        return false;
+      }
+      transport_under_test = transport;
     } else {
       std::fprintf(stderr, "unknown argument: %s\n", argv[i]);
       return false;
     }
   }
+  setenv("RPMA_TRANSPORT", transport_under_test, 1);
   return true;
 }
+
+std::string_view TransportUnderTest() { return transport_under_test; }
 
 const char* TestAddress() { return test_address; }
 

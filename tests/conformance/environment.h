@@ -7,11 +7,17 @@
 #ifndef RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
 #define RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
 
+#include <string_view>
+
 namespace rpma::test {
 
-// Reads the flags that GoogleTest left over. False, after saying why on stderr,
-// if the suite cannot run as asked.
+// Reads the flags that are not GoogleTest's, before it reads its own: which
+// tests there are follows from the transport. False, after saying why on
+// stderr, if the suite cannot run as asked.
 bool ParseFlags(int argc, char** argv);
+
+// "emulator" or "verbs".
+std::string_view TransportUnderTest();
 
 // An address of this host with a device behind it. Tests play both sides.
 const char* TestAddress();

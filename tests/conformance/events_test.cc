@@ -272,7 +272,8 @@ class EnodataTest : public EventsTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, EnodataTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, EnodataTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(EnodataTest, NonBlockingCallsWithoutEventsHaveNoEvent) {

@@ -47,7 +47,10 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   rpma_peer* client_peer() const { return world_->client_peer(); }
   rpma_peer* server_peer() const { return world_->server_peer(); }
   LogGuard& log() { return world_->log(); }
+  // REQUIRES: the provider is emulated.
   Emulation& emulation() { return world_->emulation(); }
+  // For a CensusGuard.
+  const rpma_emu_fabric* fabric() const { return world_->fabric(); }
 
   // The verbs of the world.
   std::string NewPort() { return world_->NewPort(); }
@@ -67,8 +70,10 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
     return world_->ConnectedPair(endpoint, port, options);
   }
 
-  // Why the last request of `end` failed, as the device says; "" if none did.
-  std::string Explanation(const End& end);
+  // Expects that the device says why the last request of `end` failed, in words
+  // that match; "" if none did. Only emulated devices explain.
+  void ExpectExplained(const End& end,
+                       const ::testing::Matcher<std::string>& why);
 
   // Lets both ends disconnect, the client first, and fetches all events.
   void Disconnect(const Pair& pair);

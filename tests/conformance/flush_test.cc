@@ -232,7 +232,7 @@ TEST_P(FlushTest, RegionThatIsGoneCannotBeFlushed) {
   EXPECT_THAT(Poll(client.cq),
               EndedWith(1, provider().RefusedRead(IBV_WC_REM_ACCESS_ERR),
                         client.qp_num));
-  EXPECT_THAT(Explanation(client), HasSubstr("was deregistered"));
+  ExpectExplained(client, HasSubstr("was deregistered"));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class LimitsTest : public ConformanceTest {
   ConnCfg cfg_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, LimitsTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, LimitsTest, ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(LimitsTest, CompletionQueueBeyondTheDeviceIsRefused) {
@@ -191,7 +191,7 @@ class DescriptorLimit {
 
 TEST_P(LimitsTest, ConnectionsEndWhenDescriptorsRunOut) {
   const std::string port = NewPort();  // nobody listens, which is all the same
-  const CensusGuard guard(emulation().fabric());
+  const CensusGuard guard(fabric());
   const DescriptorLimit limit(64);
   std::vector<Conn> conns;
   int rc = 0;

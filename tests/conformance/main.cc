@@ -7,7 +7,7 @@
 #include "tests/conformance/environment.h"
 
 int main(int argc, char** argv) {
-  testing::InitGoogleMock(&argc, argv);
   if (!rpma::test::ParseFlags(argc, argv)) return 2;
+  testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -41,7 +41,8 @@ class MixedFlushTest : public ConformanceTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, MixedFlushTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, MixedFlushTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 INSTANTIATE_TEST_SUITE_P(Native, MixedFlushTest,
                          ::testing::ValuesIn(NativeProviders()), ProviderName);

@@ -4,6 +4,10 @@
 
 #include <librpma.h>
 
+#include <string_view>
+
+#include "tests/conformance/environment.h"
+
 namespace rpma::test {
 namespace {
 
@@ -73,6 +77,41 @@ constexpr Provider kIwarp = {
     .unwritable_receive = IBV_WC_GENERAL_ERR,
 };
 
+constexpr Provider kRoceNic = [] {
+  Provider nic = kRoce;
+  nic.name = "roce-nic";
+  nic.emulated = false;
+  return nic;
+}();
+
+constexpr Provider kIbNic = [] {
+  Provider nic = kIb;
+  nic.name = "ib-nic";
+  nic.emulated = false;
+  return nic;
+}();
+
+constexpr Provider kIwarpNic = [] {
+  Provider nic = kIwarp;
+  nic.name = "iwarp-nic";
+  nic.emulated = false;
+  return nic;
+}();
+
+// The kernel's soft-RoCE (drivers/infiniband/sw/rxe).
+constexpr Provider kRxe = [] {
+  Provider rxe = kRoceNic;
+  rxe.name = "rxe";
+  return rxe;
+}();
+
+// The kernel's soft-iWARP (drivers/infiniband/sw/siw).
+constexpr Provider kSiw = [] {
+  Provider siw = kIwarpNic;
+  siw.name = "siw";
+  return siw;
+}();
+
 constexpr Provider Native(Provider provider) {
   provider.options = "native_atomic_write=on native_flush=on";
   provider.atomic_write_opcode = IBV_WC_ATOMIC_WRITE;
@@ -84,12 +123,38 @@ constexpr Provider kNativeRoce = Native(kRoce);
 constexpr Provider kNativeIb = Native(kIb);
 constexpr Provider kNativeIwarp = Native(kIwarp);
 
+// The provider of the device at TestAddress().
+const Provider* ProviderOfDevice() {
+  ibv_context* context = nullptr;
+  if (rpma_utils_get_ibv_context(TestAddress(), RPMA_UTIL_IBV_CONTEXT_LOCAL,
+                                 &context) != 0) {
+    return nullptr;
+  }
+  const std::string_view name = ibv_get_device_name(context->device);
+  if (name.starts_with("rxe")) return &kRxe;
+  if (name.starts_with("siw")) return &kSiw;
+  if (context->device->transport_type == IBV_TRANSPORT_IWARP) return &kIwarpNic;
+  ibv_port_attr port = {};
+  if (ibv_query_port(context, 1, &port) != 0) return nullptr;
+  return port.link_layer == IBV_LINK_LAYER_INFINIBAND ? &kIbNic : &kRoceNic;
+}
+
 }  // namespace
 
-std::vector<const Provider*> Providers() { return {&kRoce, &kIb, &kIwarp}; }
+std::vector<const Provider*> Providers() {
+  if (TransportUnderTest() == "emulator") return {&kRoce, &kIb, &kIwarp};
+  static const Provider* const provider = ProviderOfDevice();
+  if (provider == nullptr) return {};
+  return {provider};
+}
 
 std::vector<const Provider*> NativeProviders() {
+  if (TransportUnderTest() != "emulator") return {};
   return {&kNativeRoce, &kNativeIb, &kNativeIwarp};
+}
+
+std::vector<const Provider*> EmulatedProviders() {
+  return With(&Provider::emulated, Providers());
 }
 
 std::vector<const Provider*> With(bool Provider::*quality,

@@ -16,7 +16,8 @@
 namespace rpma::test {
 
 struct Provider {
-  const char* name;  // of the emulator's profile
+  const char* name;  // of the emulator's profile, or of a kind of real device
+  bool emulated = true;
   // What the emulator has to add to the profile, as in "native_flush=on".
   const char* options;
 
@@ -85,11 +86,13 @@ struct Provider {
 };
 
 // For INSTANTIATE_TEST_SUITE_P: all providers of the transport under test, and
-// their names.
+// their names. Of verbs that is the one at TestAddress().
 std::vector<const Provider*> Providers();
 // All, with devices that have the operations of IBTA's annex A19 and the atomic
 // write.
 std::vector<const Provider*> NativeProviders();
+// Those whose device tests can give options and faults.
+std::vector<const Provider*> EmulatedProviders();
 // Those of `providers` of which `quality` is true, and the others.
 std::vector<const Provider*> With(bool Provider::*quality,
                                   std::vector<const Provider*> providers);

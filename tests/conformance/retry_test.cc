@@ -74,7 +74,7 @@ TEST_P(QueueTest, WritesQueuedWhenTheTargetIsDeregisteredTouchNothing) {
     EXPECT_THAT(Poll(pair.client.cq), Flushed(2 + i, qp_num));
   }
   EXPECT_THAT(target.bytes(), Each(0));
-  EXPECT_THAT(Explanation(pair.client), HasSubstr("was deregistered"));
+  ExpectExplained(pair.client, HasSubstr("was deregistered"));
 }
 
 TEST_P(QueueTest, SourceDeregisteredBeforeItIsSentFailsTheRequest) {
@@ -90,7 +90,7 @@ TEST_P(QueueTest, SourceDeregisteredBeforeItIsSentFailsTheRequest) {
   EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(client.cq),
               FailedWith(2, IBV_WC_LOC_PROT_ERR, client.qp_num));
-  EXPECT_THAT(Explanation(client), HasSubstr("was deregistered"));
+  ExpectExplained(client, HasSubstr("was deregistered"));
 }
 
 TEST_P(QueueTest, RequestsThatWaitAreFlushedByADisconnect) {
@@ -127,7 +127,7 @@ TEST_P(QueueTest, RequestsToAPeerThatIsGoneFailInOrder) {
   for (const uint64_t wr_id : {2u, 3u, 101u}) {
     EXPECT_THAT(Poll(client.cq), Flushed(wr_id, client.qp_num));
   }
-  EXPECT_THAT(Explanation(client), HasSubstr("did not answer"));
+  ExpectExplained(client, HasSubstr("did not answer"));
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
 }
 
@@ -158,7 +158,7 @@ class RnrRetryTest : public ConformanceTest {
 
 INSTANTIATE_TEST_SUITE_P(, RnrRetryTest,
                          ::testing::ValuesIn(With(&Provider::waits_for_receive,
-                                                  Providers())),
+                                                  EmulatedProviders())),
                          ProviderName);
 
 TEST_P(RnrRetryTest, MessageFailsAfterTheLastTry) {
@@ -171,7 +171,7 @@ TEST_P(RnrRetryTest, MessageFailsAfterTheLastTry) {
               FailedWith(1, IBV_WC_RNR_RETRY_EXC_ERR, client.qp_num));
   EXPECT_THAT(Poll(client.cq), Flushed(2, client.qp_num));
   EXPECT_THAT(Poll(client.cq), Flushed(101, client.qp_num));
-  EXPECT_THAT(Explanation(client), HasSubstr("no receive was posted"));
+  ExpectExplained(client, HasSubstr("no receive was posted"));
   EXPECT_FALSE(HasEvent(client.conn));
 }
 
@@ -186,7 +186,7 @@ TEST_P(RnrRetryTest, OtherSideIsNotTouched) {
   EXPECT_TRUE(IsEmpty(server.cq));
   EXPECT_FALSE(HasEvent(server.conn));
   EXPECT_THAT(server.region->bytes(), Each(0));
-  EXPECT_EQ(Explanation(server), "");
+  ExpectExplained(server, "");
   ASSERT_THAT(server.Send(3, 0, 8), IsOk());
   EXPECT_THAT(Poll(server.cq),
               FailedWith(3, provider().send_to_failed_peer, server.qp_num));

@@ -279,7 +279,7 @@ TEST_P(NoReceiveTest, MessageEndsTheConnection) {
   EXPECT_EQ(NextEvent(pair.client.conn), RPMA_CONN_CLOSED);
   EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
   EXPECT_TRUE(IsEmpty(pair.server.cq));
-  EXPECT_THAT(Explanation(pair.client), HasSubstr("no receive was posted"));
+  ExpectExplained(pair.client, HasSubstr("no receive was posted"));
 }
 
 }  // namespace

@@ -190,7 +190,8 @@ class OverrunErrorTest : public OverrunTest {
   std::string device_options() const override { return "cq_overrun=error"; }
 };
 
-INSTANTIATE_TEST_SUITE_P(, OverrunErrorTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, OverrunErrorTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(OverrunErrorTest, QueueFailsOnceItIsDrained) {
@@ -235,7 +236,8 @@ class OverrunDropTest : public OverrunTest {
   std::string device_options() const override { return "cq_overrun=drop"; }
 };
 
-INSTANTIATE_TEST_SUITE_P(, OverrunDropTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, OverrunDropTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(OverrunDropTest, CompletionIsLostAndTheConnectionGoesOn) {

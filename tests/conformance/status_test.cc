@@ -166,8 +166,8 @@ TEST_P(StatusTest, AccessToAWrongRemoteRegionFailsBothSides) {
       ASSERT_THAT(access.post(pair.client, 3, bad.offset), IsOk());
       ExpectRefused(pair, 3,
                     (provider().*access.refused)(IBV_WC_REM_ACCESS_ERR));
-      EXPECT_THAT(Explanation(pair.client), HasSubstr(bad.why));
-      EXPECT_THAT(Explanation(pair.server), HasSubstr(bad.why));
+      ExpectExplained(pair.client, HasSubstr(bad.why));
+      ExpectExplained(pair.server, HasSubstr(bad.why));
       EXPECT_THAT(target.bytes(), Each(0));
       EXPECT_THAT(of_another_peer.bytes(), Each(0));
     }
@@ -183,8 +183,7 @@ TEST_P(StatusTest, WriteOneByteTooFarWritesNothing) {
   pair.client.remote = FromDescriptor(descriptor);
   ASSERT_THAT(pair.client.Write(3, 4033, 0, 64), IsOk());
   ExpectRefused(pair, 3, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR));
-  EXPECT_THAT(Explanation(pair.client),
-              HasSubstr("ends 1 bytes past the region"));
+  ExpectExplained(pair.client, HasSubstr("ends 1 bytes past the region"));
   EXPECT_THAT(target.bytes(), Each(0));
 }
 
@@ -210,8 +209,7 @@ TEST_P(StatusTest, SourceOfAnotherPeerFailsTheRequesterAlone) {
                  0, 8, RPMA_F_COMPLETION_ALWAYS, Context(3)),
       IsOk());
   ExpectFailedAlone(pair, 3, IBV_WC_LOC_PROT_ERR);
-  EXPECT_THAT(Explanation(pair.client),
-              HasSubstr("is in another protection domain"));
+  ExpectExplained(pair.client, HasSubstr("is in another protection domain"));
 }
 
 TEST_P(StatusTest, MessageOfAnotherPeerFailsTheRequesterAlone) {
@@ -270,8 +268,8 @@ TEST_P(StatusTest, MessageLongerThanTheReceiveFailsBothSides) {
   ExpectFailed(server, {202});
   ExpectEndOfConnection(pair);
   constexpr char kWhy[] = "the receive has room for 8 bytes";
-  EXPECT_THAT(Explanation(client), HasSubstr(kWhy));
-  EXPECT_THAT(Explanation(server), HasSubstr(kWhy));
+  ExpectExplained(client, HasSubstr(kWhy));
+  ExpectExplained(server, HasSubstr(kWhy));
 }
 
 TEST_P(StatusTest, MessageForAReceiveWithoutABufferFailsBothSides) {
@@ -304,8 +302,8 @@ class UnwritableReceiveTest : public StatusTest {
     ExpectFailed(client, {});
     ExpectFailed(server, {2});
     ExpectEndOfConnection(pair);
-    EXPECT_THAT(Explanation(client), HasSubstr(why));
-    EXPECT_THAT(Explanation(server), HasSubstr(why));
+    ExpectExplained(client, HasSubstr(why));
+    ExpectExplained(server, HasSubstr(why));
   }
 };
 
@@ -334,7 +332,7 @@ TEST_P(UnwritableReceiveTest, RegionThatIsGoneFailsBothSides) {
   EXPECT_THAT(Poll(pair.client.cq),
               EndedWith(2, provider().RefusedSend(IBV_WC_REM_OP_ERR),
                         pair.client.qp_num));
-  EXPECT_THAT(Explanation(pair.server), HasSubstr("was deregistered"));
+  ExpectExplained(pair.server, HasSubstr("was deregistered"));
 }
 
 // --- What a failure does not tell --------------------------------------------
@@ -344,8 +342,8 @@ TEST_P(StatusTest, NoFailureNothingToExplain) {
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
-  EXPECT_EQ(Explanation(pair.client), "");
-  EXPECT_EQ(Explanation(pair.server), "");
+  ExpectExplained(pair.client, "");
+  ExpectExplained(pair.server, "");
 }
 
 TEST_P(StatusTest, UndefinedFieldsOfAFailureArePoisoned) {

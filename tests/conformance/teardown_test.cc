@@ -223,7 +223,7 @@ TEST_P(TeardownTest, ConnectionCanBeDeletedBeforeItIsAnswered) {
 TEST_P(TeardownTest, ThousandConnectionsLeaveNothing) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
-  const CensusGuard guard(emulation().fabric());
+  const CensusGuard guard(fabric());
   for (int round = 0; round < 1000; ++round) {
     const Conn client = Connect(NewRequest(port));
     const Conn server = Connect(NextRequest(endpoint));

@@ -53,7 +53,7 @@ class UsageTest : public ConformanceTest {
                         const CompletionMatcher& success,
                         const CompletionMatcher& failure, const char* why) {
     EXPECT_THAT(Poll(end.cq), allowed ? success : failure);
-    EXPECT_THAT(Explanation(end), HasSubstr(allowed ? "" : why));
+    ExpectExplained(end, HasSubstr(allowed ? "" : why));
   }
 };
 

@@ -19,6 +19,17 @@ class UtilsTest : public ConformanceTest {};
 INSTANTIATE_TEST_SUITE_P(, UtilsTest, ::testing::ValuesIn(Providers()),
                          ProviderName);
 
+class RemoteHostTest : public ConformanceTest {
+ protected:
+  void Extend(Emulation& emulation) override {
+    emulation.AddSilentHost("10.77.0.9");
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, RemoteHostTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
+                         ProviderName);
+
 TEST_P(UtilsTest, LoopbackAddressesLeadToADevice) {
   for (const char* node : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
     for (const auto type : {kLocal, kRemote}) {
@@ -54,8 +65,7 @@ TEST_P(UtilsTest, AddressesOfNoDeviceAreRefused) {
   EXPECT_EQ(found, nullptr);
 }
 
-TEST_P(UtilsTest, RemoteHostLeadsToTheDeviceOfItsRoute) {
-  emulation().AddSilentHost("10.77.0.9");
+TEST_P(RemoteHostTest, LeadsToTheDeviceOfItsRoute) {
   ibv_context* found = nullptr;
   EXPECT_THAT(rpma_utils_get_ibv_context("10.77.0.9", kRemote, &found), IsOk());
   EXPECT_EQ(found, context());
@@ -110,7 +120,8 @@ class StrictDevicesTest : public ::testing::TestWithParam<const Provider*> {
   const Emulation emulation_{GetParam()->name, "strict_devices=on"};
 };
 
-INSTANTIATE_TEST_SUITE_P(, StrictDevicesTest, ::testing::ValuesIn(Providers()),
+INSTANTIATE_TEST_SUITE_P(, StrictDevicesTest,
+                         ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(StrictDevicesTest, LoopbackAddressesLeadNowhere) {

@@ -37,7 +37,9 @@ uint32_t CountDescriptors() {
 
 Census TakeCensus(const rpma_emu_fabric* fabric) {
   rpma_emu_census now = {};
-  EXPECT_THAT(rpma_emu_get_census(fabric, &now), IsOk());
+  if (fabric != nullptr) {
+    EXPECT_THAT(rpma_emu_get_census(fabric, &now), IsOk());
+  }
   return {.pds = now.pds,
           .mrs = now.mrs,
           .comp_channels = now.comp_channels,

@@ -32,6 +32,7 @@ struct Census {
 // How many descriptors this process has open.
 uint32_t CountDescriptors();
 
+// nullptr: the objects are not counted.
 Census TakeCensus(const rpma_emu_fabric* fabric);
 // What `all` has more of than `some`.
 Census operator-(const Census& all, const Census& some);

@@ -15,23 +15,22 @@ ibv_context* DeviceAt(const std::string& address) {
   return context;
 }
 
-Emulation& Extended(Emulation& emulation, const WorldOptions& options) {
-  if (options.extend) options.extend(emulation);
-  return emulation;
-}
-
 }  // namespace
 
 World::World(const WorldOptions& options)
-    : emulation_(options.profile, options.options),
-      client_address_(options.client_address),
+    : client_address_(options.client_address),
       server_address_(options.server_address),
-      client_context_(
-          (Extended(emulation_, options), DeviceAt(client_address_))),
+      client_context_((Emulate(options), DeviceAt(client_address_))),
       server_context_(DeviceAt(server_address_)),
-      census_(emulation_.fabric()) {
+      census_(fabric()) {
   EXPECT_THAT(rpma_peer_new(client_context_, client_peer_.address()), IsOk());
   EXPECT_THAT(rpma_peer_new(server_context_, server_peer_.address()), IsOk());
+}
+
+void World::Emulate(const WorldOptions& options) {
+  if (!options.emulated) return;
+  emulation_.emplace(options.profile, options.options);
+  if (options.extend) options.extend(*emulation_);
 }
 
 std::string World::NewPort() { return std::to_string(next_port_++); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The world of one test: an emulated fabric, a client's and a server's peer on
-// it, and the verbs of which scenarios are made.
+// The world of one test: an emulated fabric or this machine's devices, a
+// client's and a server's peer on it, and the verbs of which scenarios are
+// made.
 
 #ifndef RPMA_TESTS_SUPPORT_WORLD_H_
 #define RPMA_TESTS_SUPPORT_WORLD_H_
@@ -8,6 +9,7 @@
 #include <librpma.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "tests/support/census_guard.h"
@@ -19,6 +21,7 @@
 namespace rpma::test {
 
 struct WorldOptions {
+  bool emulated = true;  // else what RPMA_TRANSPORT names
   std::string profile = "roce";
   std::string options = {};  // more, of the fabric and its device
   // Called before anything is counted: adds what the world has besides.
@@ -36,7 +39,12 @@ class World {
   World& operator=(const World&) = delete;
 
   LogGuard& log() { return log_; }
-  Emulation& emulation() { return emulation_; }
+  // REQUIRES: the world is emulated.
+  Emulation& emulation() { return *emulation_; }
+  // nullptr: the world is not emulated.
+  const rpma_emu_fabric* fabric() const {
+    return emulation_ ? emulation_->fabric() : nullptr;
+  }
   ibv_context* context() const { return client_context_; }
   rpma_peer* client_peer() const { return client_peer_; }
   rpma_peer* server_peer() const { return server_peer_; }
@@ -61,8 +69,10 @@ class World {
                      const PairOptions& options = {});
 
  private:
+  void Emulate(const WorldOptions& options);
+
   LogGuard log_;
-  Emulation emulation_;
+  std::optional<Emulation> emulation_;
   const std::string client_address_;
   const std::string server_address_;
   ibv_context* client_context_;
