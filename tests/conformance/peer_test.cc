@@ -67,13 +67,5 @@ TEST_P(PeerTest, InvalidArguments) {
   EXPECT_THAT(rpma_peer_delete(&peer), IsOk());
 }
 
-TEST_P(PeerTest, NeedsAContextOfThisLibrary) {
-  ibv_context foreign = {};
-  rpma_peer* peer = nullptr;
-  EXPECT_THAT(rpma_peer_new(&foreign, &peer), RcIs(RPMA_E_PROVIDER));
-  EXPECT_EQ(peer, nullptr);
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_context")));
-}
-
 }  // namespace
 }  // namespace rpma::test
