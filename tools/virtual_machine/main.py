@@ -21,13 +21,13 @@ this machine's kernel and no root, only an x86-64 Debian.
   --memory SIZE          of the machine, like 512M or 3G (default: 3G)
   --cpus N               of the machine (default: 2)
   --timeout SECONDS      for booting and COMMAND together (default: no limit)
-  --accel auto|kvm|tcg   virtualize, emulate, or what is possible (default: auto)
+  --accel auto|kvm|tcg   virtualize, emulate, or what works (default: auto)
   --help                 this text
 
 In the machine, COMMAND has the caller's working directory, arguments,
 environment, input and output; output and errors stay apart. If input and output
 are a terminal, it has a terminal, too: `tools/softrdma bash` gives a shell.
-RPMA_ADDRESS is the device's address, {machine.IPV4}; it also has {machine.IPV6}. The
+RPMA_ADDRESS is the device's address, {machine.IPV4}; {machine.IPV6} is another. The
 device serves connections from the machine to itself; no other network is there.
 COMMAND is root and may lock any amount of memory.
 
