@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installs librpma as a user would, and builds and runs C programs with what is installed."""
+import hashlib
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+INSTALLER, REPLICATE, SELECT_FABRIC, *FILES = map(os.path.abspath, sys.argv[1:])
+
+# All that is installed: its mode, or what it links to.
+EXPECTED = {
+    "bin/rpma_quickstart": 0o755,
+    "include/librpma.h": 0o644,
+    "include/librpma_emu.h": 0o644,
+    "lib/librpma.so": "librpma.so.0",
+    "lib/librpma.so.0": 0o644,
+    "lib/librpma_emu.so": "librpma_emu.so.0",
+    "lib/librpma_emu.so.0": 0o644,
+    "lib/pkgconfig/librpma.pc": 0o644,
+    "lib/pkgconfig/librpma_emu.pc": 0o644,
+}
+
+
+def run(*command, **kwargs):
+    return subprocess.run(command, text=True, timeout=50, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, **kwargs)
+
+
+def mode_or_link(path):
+    return os.readlink(path) if os.path.islink(path) else stat.S_IMODE(os.stat(path).st_mode)
+
+
+def files_below(folder):
+    """path -> its mode, or what it links to."""
+    paths = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
+    return {os.path.relpath(path, folder): mode_or_link(path) for path in paths}
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class InstallTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.prefix = os.path.join(self.folder, "usr")
+        self.lib = os.path.join(self.prefix, "lib")
+
+    def install(self, *arguments, **kwargs):
+        return run(INSTALLER, *FILES, "--", *arguments, **kwargs)
+
+    def assert_installs(self, *arguments, **kwargs):
+        result = self.install(*arguments, **kwargs)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def assert_fails(self, status, text, *arguments):
+        result = self.install(*arguments)
+        self.assertEqual((result.returncode, result.stdout), (status, ""), result.stderr)
+        self.assertRegex(result.stderr, text)
+
+    def pkg_config(self, *arguments):
+        result = run("pkg-config", *arguments,
+                     env={**os.environ, "PKG_CONFIG_PATH": os.path.join(self.lib, "pkgconfig")})
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return shlex.split(result.stdout)
+
+    def sanitizers(self):
+        """The option that a program needs if these libraries are built with sanitizers."""
+        needed = run("readelf", "--dynamic", os.path.join(self.lib, "librpma.so.0")).stdout
+        found = {"asan": "address", "ubsan": "undefined", "tsan": "thread"}
+        return [f"-fsanitize={found[name]}"
+                for name in re.findall(r"NEEDED.*\[lib(asan|ubsan|tsan)\.", needed)]
+
+    def build_and_run(self, source, package, **environment):
+        program = os.path.join(self.folder, "program")
+        built = run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *self.sanitizers(), "-o",
+                    program, source, *self.pkg_config("--cflags", "--libs", package))
+        self.assertEqual((built.returncode, built.stderr), (0, ""))
+        return run(program, env={"LD_LIBRARY_PATH": self.lib, **environment})
+
+    def test_all_files_with_their_modes_whatever_the_umask(self):
+        output = self.assert_installs("--prefix", self.prefix, umask=0o077)
+        self.assertEqual(files_below(self.prefix), EXPECTED)
+        for name in EXPECTED:
+            self.assertIn(f"  {name}\n", output)
+        for folder, _, _ in os.walk(self.prefix):
+            self.assertEqual(mode_or_link(folder), 0o755, folder)
+
+    def test_program_built_with_pkg_config_runs_on_the_emulator(self):
+        self.assert_installs("--prefix", self.prefix)
+        result = self.build_and_run(REPLICATE, "librpma", RPMA_TRANSPORT="emulator")
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (0, 'the server has "hello"\n', ""))
+
+    def test_program_that_controls_the_emulator(self):
+        self.assert_installs("--prefix", self.prefix)
+        result = self.build_and_run(SELECT_FABRIC, "librpma_emu")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "emu0\n", ""))
+
+    def test_version_for_pkg_config(self):
+        self.assert_installs("--prefix", self.prefix)
+        for package in ("librpma", "librpma_emu"):
+            self.assertEqual(self.pkg_config("--modversion", package), ["1.3.0"])
+
+    def test_installed_program_runs(self):
+        self.assert_installs("--prefix", self.prefix)
+        program = os.path.join(self.prefix, "bin/rpma_quickstart")
+        self.assertEqual(run(program, "--help").returncode, 0)
+
+    def test_installing_again_changes_nothing(self):
+        digests = []
+        for _ in range(2):
+            self.assert_installs("--prefix", self.prefix)
+            self.assertEqual(files_below(self.prefix), EXPECTED)
+            digests.append({name: digest(os.path.join(self.prefix, name)) for name in EXPECTED})
+        self.assertEqual(*digests)
+
+    def test_library_in_use_is_replaced_and_not_overwritten(self):
+        self.assert_installs("--prefix", self.prefix)
+        path = os.path.join(self.lib, "librpma.so.0")
+        with open(path, "rb") as used:
+            self.assert_installs("--prefix", self.prefix)
+            self.assertNotEqual(os.fstat(used.fileno()).st_ino, os.stat(path).st_ino)
+
+    def test_destdir_is_in_the_paths_of_files_only(self):
+        output = self.assert_installs("--prefix", "/opt/rpma", "--destdir", self.folder)
+        root = self.folder + "/opt/rpma"
+        self.assertIn(f"Installed in {root}:\n", output)
+        self.assertEqual(files_below(root), EXPECTED)
+        with open(root + "/lib/pkgconfig/librpma.pc", encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("prefix=/opt/rpma\n", text)
+        self.assertNotIn(self.folder, text)
+
+    def test_relative_paths_are_relative_to_the_caller_of_bazel(self):
+        self.assert_installs("--prefix", "usr",
+                             env={**os.environ, "BUILD_WORKING_DIRECTORY": self.folder})
+        self.assertEqual(files_below(self.prefix), EXPECTED)
+        self.assertIn(f"-I{self.prefix}/include", self.pkg_config("--cflags", "librpma"))
+
+    def test_prefix_that_cannot_be_a_folder(self):
+        open(self.prefix, "w", encoding="utf-8").close()
+        self.assert_fails(1, f"^install: {self.prefix}: is not a folder; nothing is installed$",
+                          "--prefix", self.prefix)
+        self.assert_fails(1, "^install: /proc/rpma: .*; nothing is installed$",
+                          "--prefix", "/proc/rpma")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
+    def test_prefix_that_is_not_writable(self):
+        os.mkdir(self.prefix, mode=0o555)
+        self.assert_fails(1, f"^install: {self.prefix}/.*Permission denied; nothing is installed$",
+                          "--prefix", self.prefix)
+
+    def test_failure_leaves_what_was_there_before_and_no_more(self):
+        os.makedirs(os.path.join(self.prefix, "bin/rpma_quickstart"))
+        os.mkdir(self.lib)
+        with open(os.path.join(self.lib, "librpma.so.0"), "w", encoding="utf-8") as file:
+            file.write("old")
+        before = list(os.walk(self.folder))
+        self.assert_fails(1, "bin/rpma_quickstart: is a folder in the place of a file; nothing is installed",
+                          "--prefix", self.prefix)
+        self.assertEqual(list(os.walk(self.folder)), before)
+        with open(os.path.join(self.lib, "librpma.so.0"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_wrong_arguments(self):
+        self.assert_fails(2, "arguments are required: --prefix")
+        self.assert_fails(2, "expected one argument", "--prefix")
+        self.assert_fails(2, "--prefix: it is empty", "--prefix=")
+        self.assert_fails(2, "characters that pkg-config files cannot express", "--prefix=/a b")
+        self.assert_fails(2, "unrecognized arguments: --prefxi=/x", "--prefix=/y", "--prefxi=/x")
+
+    def test_help(self):
+        self.assertIn("--destdir DIR", self.assert_installs("--help"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
