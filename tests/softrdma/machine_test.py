@@ -114,7 +114,7 @@ class CommandTest(Case):
     def test_memory_can_be_locked_and_files_mapped(self):
         path = os.path.join(self.folder, "file")
         with open(path, "wb") as file:
-            file.write(bytes(300 << 20) + b"end")
+            file.write(bytes(300 << 20) + b"\0end")
         self.expect(run("bash", "-c", "ulimit -l; exec \"$@\"", "bash", sys.executable, "-c",
                         "import mmap, sys\nwith open(sys.argv[1], 'rb') as file, "
                         "mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as map:\n"
@@ -205,7 +205,8 @@ class Shell:
         self.fd, end = pty.openpty()
         self.resize(33, 77)
         self.process = subprocess.Popen([*TOOL, "bash", "--norc"], stdin=end, stdout=end,
-                                        stderr=end, start_new_session=True, preexec_fn=lambda:
+                                        stderr=end, start_new_session=True,
+                                        env={**os.environ, "TERM": "dumb"}, preexec_fn=lambda:
                                         fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(end)
 

@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
                                    "stderr": subprocess.PIPE, **options})
 
     def fill_cache(self, *names):
-        entry = os.path.join(self.cache, "softrdma", f"linux-image-1-{image._digest()}")
+        entry = os.path.join(self.cache, "softrdma", f"linux-image-1-{image.digest()}")
         os.makedirs(entry)
         for name in names:
             with open(os.path.join(entry, name), "w", encoding="utf-8"):

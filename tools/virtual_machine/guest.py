@@ -181,6 +181,9 @@ def main():
         status = obey(channel)
     except Failure as failure:
         status, message = failure.args
+    except Exception:  # else the kernel would panic
+        import traceback  # only now: it takes long to load
+        status, message = FAILED, traceback.format_exc()
     channel.send(EXIT, bytes([status]) + message.encode(errors="surrogateescape"))
     while True:
         signal.pause()  # until the host switches off

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tool has of the host: failures, progress on a terminal, and commands that end with it."""
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 NAME = "softrdma"
+PATIENCE = 5  # seconds that a command has to end in when told to
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -22,7 +25,14 @@ class Stopped(Exception):
         self.number = number
 
 
+# The signals that came while they are held.
+_held = None
+
+
 def _stop(number, _):
+    if _held is not None:
+        _held.append(number)
+        return
     for each in _STOPPING:  # nothing is to interrupt the clearing up
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)
@@ -32,6 +42,19 @@ def catch_signals():
     for number in _STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def signals_held():
+    """For starting a process: whoever does so knows it before a signal is answered."""
+    global _held
+    _held = []
+    try:
+        yield
+    finally:
+        arrived, _held = _held, None
+    if arrived:
+        _stop(arrived[0], None)
 
 
 def die_of(number):
@@ -50,24 +73,38 @@ class Progress:
     """One line that says what is going on, with the seconds so far; only on a terminal."""
 
     def __init__(self):
-        self.text = ""
-        self.begin = 0.0
+        self._text = ""
+        self._begin = 0.0
+        self._lock = threading.Lock()
+        self._ticker = None
 
     def say(self, text):
-        self.text = text
-        self.begin = time.monotonic()
-        self.refresh()
+        if not os.isatty(2):
+            return
+        with self._lock:
+            self._text = text
+            self._begin = time.monotonic()
+            if not self._ticker:
+                self._ticker = threading.Thread(target=self._tick, daemon=True)
+                self._ticker.start()
 
-    def refresh(self):
-        if self.text and os.isatty(2):
-            seconds = time.monotonic() - self.begin
-            print(f"\r\x1b[K{NAME}: {self.text} ... {seconds:.0f} s", end="", file=sys.stderr,
-                  flush=True)
+    def _tick(self):
+        while True:
+            with self._lock:
+                if self._text:
+                    seconds = time.monotonic() - self._begin
+                    self._print(f"{NAME}: {self._text} ... {seconds:.0f} s")
+            time.sleep(0.25)
 
     def clear(self):
-        if self.text and os.isatty(2):
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        self.text = ""
+        with self._lock:
+            if self._text:
+                self._text = ""
+                self._print("")
+
+    @staticmethod
+    def _print(text):
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 progress = Progress()
@@ -77,30 +114,33 @@ def run(*argv, folder=None, finish=False, failure=Failure):
     """What the command prints; `failure` if it fails. A signal ends the command, too, or, with
     `finish`, waits for it to end.
     """
+    process = None
     try:
-        process = subprocess.Popen(argv, cwd=folder, env=environment(), start_new_session=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, errors="replace")
+        with signals_held():
+            process = subprocess.Popen(argv, cwd=folder, env=environment(), start_new_session=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, errors="replace")
+        output, errors = process.communicate()
     except OSError as error:
         raise failure(f"{argv[0]}: {error.strerror}") from error
-    try:
-        output, errors = _communicate(process)
-    except BaseException:
-        if not finish:
-            os.killpg(process.pid, signal.SIGTERM)
-        process.communicate()
+    except Stopped:
+        if process:
+            if not finish:
+                _end(process)
+            process.communicate()
         raise
     if process.returncode:
         raise failure(f"`{' '.join(argv)}` failed\n{_tail(errors or output)}")
     return output
 
 
-def _communicate(process):
-    while True:
-        try:
-            return process.communicate(timeout=0.5)
-        except subprocess.TimeoutExpired:
-            progress.refresh()
+def _end(process):
+    """With all that it started."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _tail(text):

@@ -78,17 +78,18 @@ def _lock(cache):
         os.close(folder)
 
 
-def _digest():
-    digest = hashlib.sha256()
+def digest():
+    """Of what entries are made by."""
+    sha256 = hashlib.sha256()
     for name in ("image.py", "init", *GUEST_FILES):
         with open(os.path.join(HERE, name), "rb") as file:
-            digest.update(file.read())
-    return digest.hexdigest()[:12]
+            sha256.update(file.read())
+    return sha256.hexdigest()[:12]
 
 
 def _newest(cache, device):
     needed = ("vmlinux", "initramfs") + (("siw.ko",) if device == "siw" else ())
-    entries = [entry for entry in glob.glob(os.path.join(glob.escape(cache), f"*-{_digest()}"))
+    entries = [entry for entry in glob.glob(os.path.join(glob.escape(cache), f"*-{digest()}"))
                if all(os.path.exists(os.path.join(entry, name)) for name in needed)]
     return max(entries, key=os.path.getmtime, default=None)
 
@@ -110,7 +111,7 @@ def _make_from_packages(cache, device):
     image = _dependencies("linux-image-amd64", "linux-image-")[0]
     version = re.search(r"^Version: (\S+)", _apt("apt-cache", "show", "--no-all-versions", image),
                         re.MULTILINE).group(1)
-    entry = os.path.join(cache, f"{image}_{version}-{_digest()}")
+    entry = os.path.join(cache, f"{image}_{version}-{digest()}")
     if not os.path.exists(entry):
         with _scratch(cache, ROOM_FOR_KERNEL) as scratch:
             made = _make_base(image, scratch)

@@ -71,7 +71,7 @@ class Machine:
                 ["setpriv", "--pdeathsig", "KILL", *_qemu(entry, options, theirs.fileno())],
                 env=environment(), start_new_session=True, pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.console = collections.deque(maxlen=30)
+        self.console = collections.deque(maxlen=60)
         self.watcher = threading.Thread(target=self._watch_console, daemon=True)
         self.watcher.start()
 
@@ -173,6 +173,10 @@ def _qemu(entry, options, fd):
 
 def order(entry, options):
     """What the machine is to do."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError as error:
+        raise Failure("the working directory is gone") from error
     return {
         "device": options.device,
         "module": os.path.join(entry, "siw.ko") if options.device == "siw" else None,
@@ -180,7 +184,7 @@ def order(entry, options):
         "ipv6": IPV6,
         "command": options.command,
         "environment": {**os.environ, "RPMA_ADDRESS": IPV4},
-        "folder": os.getcwd(),
+        "folder": folder,
         "files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "window": list(Terminal.window()),
         "errors": os.isatty(2),

@@ -8,7 +8,7 @@ import sys
 
 import image
 import machine
-from host import NAME, Failure, Stopped, catch_signals, die_of, progress
+from host import NAME, Failure, Stopped, catch_signals, die_of, progress, signals_held
 
 HELP = f"""\
 Usage: tools/softrdma [OPTION]... [--] COMMAND [ARGUMENT]...
@@ -129,12 +129,16 @@ def run(options):
     if platform.machine() != "x86_64":
         raise Failure("this takes an x86-64 machine")
     entry = image.prepare(options.device)
+    order = machine.order(entry, options)
     progress.say("booting")
-    guest = machine.Machine(entry, options)
+    guest = None
     try:
-        status, message = guest.run(machine.order(entry, options), options.timeout)
+        with signals_held():
+            guest = machine.Machine(entry, options)
+        status, message = guest.run(order, options.timeout)
     finally:
-        guest.close()
+        if guest:
+            guest.close()
     if message:
         complain(message)
     return status
