@@ -142,7 +142,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void ReceiveReq(Lock& lock, const CmMessage& message);
   void ReceiveRep(Lock& lock, const CmMessage& message);
   void ReceiveRtu(const CmMessage& message);
-  void ReceiveRej(const CmMessage& message);
+  void ReceiveRej(Lock& lock, const CmMessage& message);
   void ReceiveDreq(Lock& lock, const CmMessage& message);
   void ReceiveDrep(const CmMessage& message);
   // Makes the id of the passive end and queues CONNECT_REQUEST. Throws

@@ -64,7 +64,7 @@ void ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
     case CmMessageKind::kRtu:
       return ReceiveRtu(message);
     case CmMessageKind::kRej:
-      return ReceiveRej(message);
+      return ReceiveRej(lock, message);
     case CmMessageKind::kDreq:
       return ReceiveDreq(lock, message);
     case CmMessageKind::kDrep:
@@ -188,9 +188,12 @@ void ConnectionManager::Impl::ReceiveRtu(const CmMessage& message) {
 
 // --- REJ
 
-void ConnectionManager::Impl::ReceiveRej(const CmMessage& message) {
+void ConnectionManager::Impl::ReceiveRej(Lock& lock, const CmMessage& message) {
   const std::shared_ptr<CmId> to = message.to.lock();
   if (IsGone(to)) return;
+  if (to->state == CmState::kConnected && to->device->profile().iwarp) {
+    return Close(lock, to);  // the end of the TCP connection
+  }
   switch (to->state) {
     case CmState::kConnectSent:
     case CmState::kRequestReceived:

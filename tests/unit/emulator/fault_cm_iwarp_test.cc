@@ -40,6 +40,20 @@ TEST_F(FaultCmIwarpTest, ALateResponseEstablishesTheActiveSideLater) {
   EXPECT_TRUE(ends.active->channel().IsEmpty());
 }
 
+// The passive side is connected since its response.
+TEST_F(FaultCmIwarpTest, AnActiveSideThatDoesNotWaitEndsTheConnection) {
+  const auto listener = NewListener();
+  SetFaults({{.action = FaultAction::kDelay,
+              .site = FaultSite::kRep,
+              .time = std::chrono::hours(1)}});
+  Connection ends = Requested(*listener);
+  ASSERT_EQ(cm().Accept(ends.passive->id(), Param()), 0);
+  EXPECT_EQ(ends.passive->Next().type, RDMA_CM_EVENT_ESTABLISHED);
+  ends.active.reset();
+  EXPECT_EQ(ends.passive->Next().type, RDMA_CM_EVENT_DISCONNECTED);
+  EXPECT_EQ(ends.passive->qp().State(), IBV_QPS_ERR);
+}
+
 TEST_F(FaultCmIwarpTest, WithoutARequestThePeerIsUnreachable) {
   const auto listener = NewListener();
   LoseAll(FaultSite::kReq);
