@@ -186,6 +186,7 @@ void ConnectionManager::Impl::Expire(Lock& lock, CmId& id) {
 }
 
 void ConnectionManager::Impl::GiveUp(Lock& lock, CmId& id) {
+  const std::shared_ptr<QueuePair> qp = id.queue_pair;
   char what[200];
   const int length = std::snprintf(
       what, sizeof(what), "given up: no answer to %d tries of %s",
@@ -204,6 +205,9 @@ void ConnectionManager::Impl::GiveUp(Lock& lock, CmId& id) {
     if (const auto peer = id.peer.lock()) EndPatience(lock, *peer);
   }
   LogAbout(lock, id, what);
+  lock.unlock();
+  if (qp != nullptr) qp->EndPatience();
+  lock.lock();
 }
 
 void ConnectionManager::Impl::LogAbout(Lock& lock, const CmId& id,

@@ -109,6 +109,7 @@ void QueuePair::Impl::Reset(bool destroy) {
     wait = Wait::kNothing;
     tries = rnr_tries = late_reads = 0;
     late_reads_due = false;
+    is_patient = true;
     under_way = {};
     rq.Clear();
     communication_established = last_wqe_reached = false;
@@ -323,6 +324,14 @@ void QueuePair::Resume() {
     impl_->Execute(after);
   }
   after.Run();
+}
+
+void QueuePair::EndPatience() {
+  {
+    const std::lock_guard lock(impl_->sq_mutex);
+    impl_->is_patient = false;
+  }
+  Resume();
 }
 
 void QueuePair::ResumeRequester() {

@@ -103,6 +103,9 @@ class QueuePair final : public ibv_qp,
   // Goes on with requests that waited (for a receive, for the remote QP, for a
   // late READ). Called without any lock of the emulator held.
   void Resume();
+  // The remote QP will not get ready: what waits for that is from now on
+  // without an answer. Called without any lock of the emulator held.
+  void EndPatience();
 
   // Writes one sentence on why the last error completion of this QP arose (an
   // empty string: there was none), NUL-terminated, cut to `size` bytes.

@@ -258,6 +258,7 @@ struct QueuePair::Impl {
     kReceive,   // until a receive is posted or the timer expires
     kAnswer,    // until the timer expires
   } wait = Wait::kNothing;
+  bool is_patient = true;  // waits for the remote to get ready
   uint32_t tries = 0;      // of the request that waits, without an answer
   uint32_t rnr_tries = 0;  // of it after the first
   Reason loss;             // of the last try that was not answered

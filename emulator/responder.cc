@@ -44,6 +44,7 @@ std::byte* Address(const Request& request) {
 Verdict::Outcome QueuePair::Impl::Admit(Impl& requester) {
   switch (state) {
     case IBV_QPS_INIT:
+      if (!requester.is_patient) return Outcome::kNoAnswer;
       waiting_requester = requester.self.weak_from_this();
       return Outcome::kNotReady;
     case IBV_QPS_RTR:

@@ -128,6 +128,18 @@ class SteppedCmTest : public testing::Test {
     return id;
   }
 
+  // The next request, accepted, with a SEND that waits for the other end.
+  rdma_cm_id* TakeAndSend() {
+    rdma_cm_id* const id = TakeRequest();
+    EXPECT_EQ(cm().Accept(id, {}), 0);
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(static_cast<QueuePair*>(id->qp)->PostSend(&wr, &bad), 0);
+    return id;
+  }
+
   rdma_cm_event_type Next(rdma_cm_id* id) {
     rdma_cm_event* event = nullptr;
     EXPECT_EQ(cm().GetEvent(id->channel, &event), 0);
@@ -255,6 +267,27 @@ TEST_F(SteppedCmTest, TimeOutsTakeVirtualTimeOnly) {
   EXPECT_GT(fabric_->timers().Now().time_since_epoch(),
             std::chrono::seconds(50));
   Destroy(active);
+}
+
+TEST_F(SteppedCmTest, RequestsEndWithTheHopeForAConnection) {
+  Start(0);
+  std::string error;
+  ASSERT_EQ(
+      fabric_->SetFaults({{.site = FaultSite::kRep, .from = true}}, &error), 0)
+      << error;
+  rdma_cm_id* const active = NewActive();
+  Connect(active);
+  // As nobody answers, the active end asks again, which is another request.
+  rdma_cm_id* const passives[] = {TakeAndSend(), TakeAndSend()};
+  for (rdma_cm_id* const passive : passives) {
+    EXPECT_EQ(Next(passive), RDMA_CM_EVENT_UNREACHABLE);
+  }
+  RunDry();
+  ibv_wc wcs[2];
+  ASSERT_EQ(cq_->Poll(2, wcs), 2);
+  for (const ibv_wc& wc : wcs) EXPECT_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
+  Destroy(active);
+  for (rdma_cm_id* const passive : passives) Destroy(passive);
 }
 
 // --- Waits -------------------------------------------------------------------
