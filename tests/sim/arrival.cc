@@ -105,11 +105,17 @@ bool IsExplained(const Arrival& arrival) {
   }
 }
 
+// Whether a fault has failed it, or the request that it got.
+bool IsInjected(const Arrival& arrival) {
+  return NextMessage(arrival) != nullptr &&
+         arrival.end.receive_errors.Has(arrival.wc.status);
+}
+
 // Whether the sender may think that the message for a receive has not arrived.
 bool IsStillOpen(const Arrival& arrival) {
   const End& end = arrival.end;
   if (end.other == nullptr || arrival.cq.may_lose) return true;
-  if (arrival.world.rules.is_iwarp) return true;
+  if (arrival.world.rules.is_iwarp || end.is_struck) return true;
   const size_t index = end.receives_posted - end.receives.size() - 1;
   return index >= end.other->acknowledged;
 }
@@ -118,7 +124,7 @@ void CheckFailure(const Arrival& arrival) {
   World& world = arrival.world;
   End& end = arrival.end;
   const ibv_wc_status status = arrival.wc.status;
-  if (status == IBV_WC_WR_FLUSH_ERR) {
+  if (status == IBV_WC_WR_FLUSH_ERR && !IsInjected(arrival)) {
     Require(end.config.srq == nullptr, Name(arrival),
             " was flushed from a shared receive queue");
     Require(end.may_fail, Name(arrival),
@@ -127,8 +133,10 @@ void CheckFailure(const Arrival& arrival) {
             " was flushed, but the message for it has arrived");
     end.receive_queue_flushes = true;
   } else {
-    Require(!end.receive_queue_flushes && IsExplained(arrival), Name(arrival),
-            " completed with ", ToText(status), " for no reason");
+    Require(!end.receive_queue_flushes &&
+                (IsExplained(arrival) || IsInjected(arrival)),
+            Name(arrival), " completed with ", ToText(status),
+            " for no reason");
     ++end.received;
   }
   world.Mark("receive " + ToText(status));
@@ -185,6 +193,7 @@ void CheckAllArrived(const World& world, const Cq& cq) {
     if (end->recv_cq != &cq || end->other == nullptr || end->is_gone()) {
       continue;
     }
+    if (end->is_struck) continue;
     Require(end->received >= end->other->acknowledged, "request ",
             end->other->messages[end->received].request, " of end ",
             end->other->number, " has completed, but end ", end->number,

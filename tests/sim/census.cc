@@ -43,7 +43,11 @@ Expected ExpectedOf(const World& world) {
     ++census.event_channels;
     expected.waiting_ids += static_cast<uint32_t>(endpoint->callers.size());
   }
-  for (const auto& end : world.ends) AddEnd(*end, &census);
+  for (const auto& end : world.ends) {
+    AddEnd(*end, &census);
+    // Their requests may wait wherever they have come to.
+    if (Wanders(world.rules, *end)) ++expected.waiting_ids;
+  }
   return expected;
 }
 

@@ -14,7 +14,8 @@ namespace rpma::sim {
 namespace {
 
 constexpr uint8_t kUntouched = 0xa5;
-constexpr size_t kMaxCompletions = 256;  // of the largest queue
+constexpr size_t kMaxCompletions = 256;        // of the largest queue
+constexpr size_t kMaxReceives = SIZE_MAX / 4;  // that a run can post
 
 bool IsReadable(int fd) {
   pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
@@ -49,6 +50,10 @@ void OnPolled(Cq& cq) {
 }
 
 void OnEmpty(World& world, Cq& cq) {
+  if (cq.must_hold && cq.armed_too_often > 0) {
+    --cq.armed_too_often;
+    cq.must_hold = false;
+  }
   Require(!cq.must_hold || cq.may_lose, "cq ", cq.number,
           " announced a completion and has none");
   cq.must_hold = false;
@@ -72,6 +77,15 @@ void CheckWait(World& world, int rc, bool was_readable, bool is_due) {
   Require(!is_due, "a completion was fetched whose event never came");
   Require(!was_readable,
           "the descriptor was readable, but the wait found nothing");
+}
+
+// A provider call failed in a wait. If it was to arm the queue, its event was
+// fetched before.
+void FailToWait(World& world, Cq& cq) {
+  world.ExpectFailure({RPMA_E_PROVIDER, RPMA_E_NO_COMPLETION});
+  if (!world.faults.CallFailed("ibv_req_notify_cq")) return;
+  cq.event_is_due = cq.sleeps = cq.must_hold = false;
+  cq.arming_is_unknown = true;
 }
 
 // How many completions may be in a queue at most, by what an end has posted.
@@ -100,13 +114,7 @@ bool MayOverrun(const Cq& cq, size_t srq_receives) {
 
 bool NoteOverrun(World& world, Cq& cq, size_t srq_receives) {
   if (cq.may_lose || !MayOverrun(cq, srq_receives)) return false;
-  cq.may_lose = true;
-  world.Mark("possible overrun");
-  for (End* const end : cq.feeders) {
-    MarkMayFail(world.rules, *end);
-    Srq* const srq = end->config.srq;
-    if (srq != nullptr && end->recv_cq == &cq) srq->maybe_gone = srq->size;
-  }
+  LoseCompletions(world, cq);
   return true;
 }
 
@@ -141,6 +149,10 @@ size_t Poll(World& world, Cq& cq, size_t capacity) {
                                wcs.data(), &got);
   });
   world.Say(Text("cq ", cq.number, ": poll for ", capacity, world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER, RPMA_E_UNKNOWN});
+    return 0;
+  }
   if (rc == RPMA_E_NO_COMPLETION) {
     OnEmpty(world, cq);
     return 0;
@@ -171,6 +183,15 @@ bool Wait(World& world, Cq& cq) {
     world.Expect({RPMA_E_SHARED_CHANNEL});
     return false;
   }
+  if (world.CallFailed()) {
+    FailToWait(world, cq);
+    return false;
+  }
+  if (world.faults.FiredNow(FaultKind::kForeignCq)) {
+    world.Expect({0});
+    ++cq.armed_too_often;
+    return true;
+  }
   CheckWait(world, rc, was_readable, EventIsDue(cq));
   if (rc == 0) OnWoken(cq);
   return rc == 0;
@@ -192,6 +213,15 @@ bool Wait(World& world, End& end) {
     world.Expect({RPMA_E_NOT_SHARED_CHNL});
     return false;
   }
+  if (world.CallFailed()) {
+    FailToWait(world, *end.cq);
+    if (end.rcq != nullptr) FailToWait(world, *end.rcq);
+    return false;
+  }
+  if (world.faults.FiredNow(FaultKind::kForeignCq)) {
+    world.Expect({RPMA_E_UNKNOWN});
+    return true;
+  }
   const bool is_due =
       EventIsDue(*end.cq) || (end.rcq != nullptr && EventIsDue(*end.rcq));
   CheckWait(world, rc, was_readable, is_due);
@@ -201,6 +231,17 @@ bool Wait(World& world, End& end) {
           "rpma_conn_wait() named a queue that is not of end ", end.number);
   OnWoken(*woken);
   return true;
+}
+
+void LoseCompletions(World& world, Cq& cq) {
+  if (cq.may_lose) return;
+  cq.may_lose = true;
+  world.Mark("possible overrun");
+  for (End* const end : cq.feeders) {
+    MarkMayFail(world.rules, *end);
+    Srq* const srq = end->config.srq;
+    if (srq != nullptr && end->recv_cq == &cq) srq->maybe_gone = kMaxReceives;
+  }
 }
 
 void NoteOverruns(World& world) {

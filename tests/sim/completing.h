@@ -30,6 +30,8 @@ bool Wait(World& world, End& end);
 
 // Finds the queues that may have overrun by now.
 void NoteOverruns(World& world);
+// One may have overrun, and what completes there fails.
+void LoseCompletions(World& world, Cq& cq);
 
 }  // namespace rpma::sim
 

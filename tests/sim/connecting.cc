@@ -89,8 +89,28 @@ void CheckPrivateData(const End& end, const rpma_conn_private_data& actual,
       (expected.empty()
            ? actual.ptr == nullptr
            : std::memcmp(actual.ptr, expected.data(), expected.size()) == 0);
-  Require(equal, "end ", end.number, " got other private data (", actual.len,
-          " bytes) than were sent");
+  Require(equal, "end ", end.number, " got other private data (",
+          unsigned{actual.len}, " bytes) than were sent");
+}
+
+// Whether the request of `end` may have come to the endpoint.
+bool MayCall(const World& world, const Endpoint& endpoint, const End& end) {
+  const auto& callers = endpoint.callers;
+  if (std::find(callers.begin(), callers.end(), &end) != callers.end()) {
+    return true;
+  }
+  // Late ones find whoever listens when they come; those whose refusal was lost
+  // are sent again.
+  return Wanders(world.rules, end) && end.port == endpoint.port;
+}
+
+// Whether requests may have come there that are not among its callers.
+bool MayGetOthers(const World& world, const Endpoint& endpoint) {
+  return world.rules.cm_is_late ||
+         std::any_of(
+             world.ends.begin(), world.ends.end(), [&](const auto& end) {
+               return Wanders(world.rules, *end) && end->port == endpoint.port;
+             });
 }
 
 // The caller whose request came, by its tag.
@@ -101,12 +121,12 @@ End* FindCaller(World& world, Endpoint& endpoint, End& end) {
           "a request has come without private data");
   uint32_t tag = 0;
   std::memcpy(&tag, data.ptr, kTagSize);
-  for (End* const caller : endpoint.callers) {
-    if (caller->number != tag) continue;
+  for (const auto& caller : world.ends) {
+    if (caller->number != tag || !MayCall(world, endpoint, *caller)) continue;
     CheckPrivateData(end, data,
                      Padded(world.rules, caller->private_data,
                             world.rules.max_request_data));
-    return caller;
+    return caller.get();
   }
   Violated("endpoint ", endpoint.number,
            " gave a request that nobody has sent to it, or gave it twice");
@@ -115,21 +135,23 @@ End* FindCaller(World& world, Endpoint& endpoint, End& end) {
 // Those of which the endpoint gives one next. In a stepped world requests may
 // overtake each other.
 std::vector<End*> NextCallers(const World& world, const Endpoint& endpoint) {
-  if (world.is_stepped()) return endpoint.callers;
+  const bool in_any_order = world.is_stepped() || world.rules.cm_is_late;
+  if (in_any_order || endpoint.callers.empty()) return endpoint.callers;
   return {endpoint.callers.front()};
 }
 
 // A request was fetched and could not be prepared: its sender is refused.
 void RefuseNext(const World& world, Endpoint& endpoint) {
   const auto next = NextCallers(world, endpoint);
-  if (next.size() == 1) {
+  const bool others = MayGetOthers(world, endpoint);
+  if (next.size() == 1 && !others) {
     next.front()->rejectable = next.front()->reject_is_due = true;
     std::erase(endpoint.callers, next.front());
     return;
   }
   // Which of them it was is not known.
   for (End* const caller : endpoint.callers) caller->rejectable = true;
-  ++endpoint.refused_unseen;
+  if (!endpoint.callers.empty()) ++endpoint.refused_unseen;
 }
 
 bool ArrivesOnItsDevice(const End& caller, const Endpoint& endpoint) {
@@ -143,8 +165,10 @@ void ExpectFetched(const World& world, const Endpoint& endpoint,
   const auto is_fine = [&](const End* caller) {
     return ArrivesOnItsDevice(*caller, endpoint);
   };
-  if (!Fits(world.rules, config) ||
-      std::none_of(callers.begin(), callers.end(), is_fine)) {
+  if (Fits(world.rules, config) && MayGetOthers(world, endpoint)) {
+    world.Expect({0, RPMA_E_PROVIDER});
+  } else if (!Fits(world.rules, config) ||
+             std::none_of(callers.begin(), callers.end(), is_fine)) {
     world.Expect({RPMA_E_PROVIDER});
   } else if (std::all_of(callers.begin(), callers.end(), is_fine)) {
     world.Expect({0});
@@ -153,7 +177,30 @@ void ExpectFetched(const World& world, const Endpoint& endpoint,
   }
 }
 
+// The request of `caller` was fetched as `end`.
+void Pair(World& world, End& caller, End& end) {
+  if (caller.endpoint != nullptr) std::erase(caller.endpoint->callers, &caller);
+  caller.endpoint = nullptr;
+  caller.is_under_way = caller.wanders = false;
+  // So it was not this one that was refused unseen.
+  if (!world.rules.cm_is_late) caller.rejectable = false;
+  end.other = &caller;
+  const bool still_waits =
+      !caller.is_gone() && !caller.ended && !caller.established;
+  if (still_waits) caller.other = &end;
+  if (!still_waits) MarkMayFail(world.rules, caller);
+  // It may have given the connection up before; on iWARP that ends it.
+  if (world.rules.is_iwarp && caller.may_fail) MarkMayFail(world.rules, end);
+}
+
 }  // namespace
+
+bool MayBeWithdrawn(const Rules& rules, const End& end) {
+  if (end.other == nullptr) return false;
+  const End& other = *end.other;
+  return other.is_gone() || other.ended || other.events_in_doubt ||
+         other.other != &end || rules.cm_is_late;
+}
 
 std::vector<uint8_t> TagOf(const End& end) {
   const auto tag = static_cast<uint32_t>(end.number);
@@ -176,6 +223,11 @@ End* NewRequest(World& world, Peer& peer, const Destination& to,
   world.Say(Text("end ", end.number, ": request of peer ", peer.number, " to ",
                  to.address, ":", to.port, ", ", Describe(config),
                  world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+    return nullptr;
+  }
   if (IsContradictory(config)) {
     world.Expect({RPMA_E_INVAL});
   } else if (to.through != peer.node || !Fits(world.rules, config)) {
@@ -201,24 +253,31 @@ End* NextRequest(World& world, Endpoint& endpoint, const Config& config) {
     world.Expect({RPMA_E_INVAL});
     return nullptr;
   }
+  if (world.faults.CallFailed("rdma_get_cm_event")) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    return nullptr;  // nothing was fetched
+  }
   if (rc == RPMA_E_NO_EVENT) {
     Require(!was_readable, "endpoint ", endpoint.number,
             " was readable, but gave no request");
     return nullptr;
   }
-  Require(!endpoint.callers.empty(), "endpoint ", endpoint.number,
+  Require(!endpoint.callers.empty() || MayGetOthers(world, endpoint),
+          "endpoint ", endpoint.number,
           " gave something, but nobody has called");
-  ExpectFetched(world, endpoint, config);
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+  } else if (rc == RPMA_E_INVAL && endpoint.is_struck) {
+    return nullptr;  // it got the event that tells of it
+  } else if (rc != RPMA_E_INVAL || !world.faults.TakeEventAs()) {
+    ExpectFetched(world, endpoint, config);
+  }
   if (rc != 0) {
     RefuseNext(world, endpoint);
     return nullptr;
   }
-  End* const caller = FindCaller(world, endpoint, end);
-  std::erase(endpoint.callers, caller);
-  caller->endpoint = nullptr;
-  end.other = caller;
-  if (!caller->is_gone()) caller->other = &end;
-  if (caller->is_gone()) MarkMayFail(world.rules, *caller);
+  Pair(world, *FindCaller(world, endpoint, end), end);
   end.stage = Stage::kRequest;
   return &end;
 }
@@ -227,12 +286,11 @@ void DeleteRequest(World& world, End& end) {
   world.Call("rpma_conn_req_delete",
              [&] { return world.api.conn_req_delete(&end.request); });
   world.Say(Text("end ", end.number, ": delete its request", world.Result()));
-  // One that was withdrawn cannot be refused.
-  const bool withdrawn = end.other != nullptr && end.other->is_gone();
-  if (withdrawn) {
-    world.Expect({0, RPMA_E_PROVIDER});
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
   } else {
-    world.Expect({0});
+    world.Expect({0}, end.is_struck || MayBeWithdrawn(world.rules, end));
   }
   Require(end.request == nullptr, "rpma_conn_req_delete() left a handle");
   ForgetEnd(world, end);

@@ -38,6 +38,8 @@ End* NextRequest(World& world, Endpoint& endpoint, const Config& config);
 void Connect(World& world, End& end, const PrivateData& private_data);
 std::vector<uint8_t> TagOf(const End& end);
 void DeleteRequest(World& world, End& end);
+// Whether the sender of an incoming request may have given it up.
+bool MayBeWithdrawn(const Rules& rules, const End& end);
 // What follows when an end ceases to exist.
 void ForgetEnd(World& world, End& end);
 

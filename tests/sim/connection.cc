@@ -30,13 +30,9 @@ size_t MaxDataOf(const World& world, const End& end) {
 
 // Its private data being right, or none.
 void ExpectConnected(const World& world, const End& end) {
-  const bool may_be_withdrawn =
-      !end.is_active() && (end.other->is_gone() || end.other->disconnected);
-  if (may_be_withdrawn) {
-    world.Expect({0, RPMA_E_PROVIDER});
-  } else {
-    world.Expect({0});
-  }
+  const bool may_fail = end.is_struck || MayBeWithdrawn(world.rules, end) ||
+                        (!end.is_active() && end.other->disconnected);
+  world.Expect({0}, may_fail);
 }
 
 void CheckAnswer(const World& world, const End& end,
@@ -89,9 +85,12 @@ void TakeQueues(World& world, End& end) {
 // The request is on its way.
 void OnSent(World& world, End& end) {
   end.sent = true;
+  end.is_under_way = world.is_stepped();
   Endpoint* const listener = FindListener(world, end.address, end.port);
   if (end.arrives_at == nullptr) {
     end.no_answer = true;
+  } else if (listener != nullptr && listener->is_struck) {
+    end.rejectable = true;
   } else if (listener != nullptr) {
     end.endpoint = listener;
     listener->callers.push_back(&end);
@@ -107,6 +106,8 @@ std::vector<uint8_t> Seen(const World& world, const End& sender) {
 }
 
 void CheckPrivateData(const World& world, const End& end) {
+  // Whether they have come is not known.
+  if (end.is_active() && end.events_in_doubt) return;
   rpma_conn_private_data actual = {};
   Require(rpma_conn_get_private_data(end.conn, &actual) == 0, "end ",
           end.number, " does not tell its private data");
@@ -117,15 +118,15 @@ void CheckPrivateData(const World& world, const End& end) {
       (expected.empty()
            ? actual.ptr == nullptr
            : std::memcmp(actual.ptr, expected.data(), expected.size()) == 0);
-  Require(equal, "end ", end.number, " has other private data (", actual.len,
-          " bytes) than were sent");
+  Require(equal, "end ", end.number, " has other private data (",
+          unsigned{actual.len}, " bytes) than were sent");
 }
 
 // It was refused, so its request waits nowhere any more.
 void LeaveEndpoint(End& end) {
   if (end.endpoint == nullptr) return;
   std::erase(end.endpoint->callers, &end);
-  --end.endpoint->refused_unseen;
+  if (end.endpoint->refused_unseen > 0) --end.endpoint->refused_unseen;
   end.endpoint = nullptr;
 }
 
@@ -142,7 +143,13 @@ void Connect(World& world, End& end, const PrivateData& private_data) {
   world.Say(Text("end ", end.number,
                  end.is_active() ? ": connect with " : ": accept with ",
                  bytes.size(), " bytes", world.Result()));
-  CheckAnswer(world, end, private_data);
+  if (world.CallFailed()) {
+    // Perhaps only in deleting what it could not connect.
+    world.ExpectFailure({RPMA_E_PROVIDER, RPMA_E_INVAL});
+    world.Reclaim();
+  } else {
+    CheckAnswer(world, end, private_data);
+  }
   Require(end.request == nullptr, "rpma_conn_req_connect() left a request");
   Require((end.conn != nullptr) == (rc == 0),
           "rpma_conn_req_connect() gave a connection and failed");
@@ -156,6 +163,8 @@ void Connect(World& world, End& end, const PrivateData& private_data) {
     end.accepted = true;
   }
   CheckPrivateData(world, end);
+  if (MayGiveUp(world.rules)) DoubtConnection(world.rules, end);
+  world.ApplyFaults();
 }
 
 bool HasEvent(const End& end) {
@@ -168,6 +177,25 @@ bool HasRequest(const Endpoint& endpoint) {
   return rpma_ep_get_fd(endpoint.handle, &fd) == 0 && IsReadable(fd);
 }
 
+namespace {
+
+// An event has gone by, nobody knows which.
+void PutInDoubt(World& world, End& end) {
+  end.events_in_doubt = true;
+  MarkMayFail(world.rules, end);
+}
+
+// A provider call failed in rpma_conn_next_event(); false: nothing was fetched.
+bool FailToFetch(World& world, End& end) {
+  world.ExpectFailure({RPMA_E_PROVIDER});
+  if (world.faults.CallFailed("rdma_get_cm_event")) return false;
+  world.Reclaim();
+  PutInDoubt(world, end);
+  return true;
+}
+
+}  // namespace
+
 bool NextEvent(World& world, End& end) {
   const bool was_readable = HasEvent(end);
   rpma_conn_event event = RPMA_CONN_UNDEFINED;
@@ -177,10 +205,15 @@ bool NextEvent(World& world, End& end) {
   const char* const name = rpma_utils_conn_event_2str(event);
   world.Say(Text("end ", end.number, ": next event", world.Result(),
                  rc == 0 ? Text(", ", name) : ""));
+  if (world.CallFailed()) return FailToFetch(world, end);
+  if (rc == RPMA_E_UNKNOWN && world.faults.TakeEventAs()) {
+    PutInDoubt(world, end);
+    return true;
+  }
   if (rc == RPMA_E_NO_EVENT) {
     // A rejection that follows a failure to connect is not shown.
-    Require(!was_readable || end.ended, "end ", end.number,
-            " was readable, but gave no event");
+    Require(!was_readable || end.ended || end.events_in_doubt, "end ",
+            end.number, " was readable, but gave no event");
     return false;
   }
   world.Expect({0});
@@ -194,18 +227,25 @@ bool NextEvent(World& world, End& end) {
 }
 
 void Disconnect(World& world, End& end) {
-  world.Call("rpma_conn_disconnect",
-             [&] { return world.api.conn_disconnect(end.conn); });
+  const int rc = world.Call("rpma_conn_disconnect", [&] {
+    return world.api.conn_disconnect(end.conn);
+  });
   world.Say(Text("end ", end.number, ": disconnect", world.Result()));
-  world.Expect({0});
-  OnDisconnect(world.rules, end);
+  if (world.CallFailed()) return world.ExpectFailure({RPMA_E_PROVIDER});
+  world.Expect({0}, end.is_struck);
+  if (rc == 0) OnDisconnect(world.rules, end);
 }
 
 void DeleteConnection(World& world, End& end) {
   world.Call("rpma_conn_delete",
              [&] { return world.api.conn_delete(&end.conn); });
   world.Say(Text("end ", end.number, ": delete", world.Result()));
-  world.Expect({0});
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+  } else {
+    world.Expect({0}, end.is_struck);
+  }
   Require(end.conn == nullptr, "rpma_conn_delete() left a handle");
   ForgetEnd(world, end);
 }

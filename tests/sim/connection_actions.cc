@@ -106,7 +106,7 @@ Destination DrawDestination(World& world, const Peer& peer) {
 bool DrawRequest(World& world) {
   if (LiveEnds(world) >= world.scenario.max_ends) return false;
   Peer* const peer = world.PickOne(world.peers, [](const Peer& candidate) {
-    return candidate.handle != nullptr;
+    return candidate.handle != nullptr && !candidate.node->is_gone;
   });
   if (peer == nullptr) return false;
   const Destination to = DrawDestination(world, *peer);
@@ -116,7 +116,7 @@ bool DrawRequest(World& world) {
 
 bool DrawNextRequest(World& world) {
   const auto fits = [&](const Endpoint& endpoint) {
-    return endpoint.handle != nullptr &&
+    return endpoint.handle != nullptr && !endpoint.is_struck &&
            (!endpoint.callers.empty() || world.parameters.OneIn(10));
   };
   std::vector<Endpoint*> candidates;

@@ -19,6 +19,8 @@ constexpr char kFreshPort[] = "7100";
 
 // --- What is outstanding ends
 
+void EndFaults(World& world) { world.faults.Stop(world.fabric()); }
+
 // The messages that wait get receives, so that all can complete.
 void FeedOwnQueue(World& world, End& end) {
   if (!end.is_connection() || end.other == nullptr) return;
@@ -48,7 +50,7 @@ void Feed(World& world) {
 
 void RefuseAll(World& world) {
   for (const auto& endpoint : world.endpoints) {
-    if (endpoint->handle == nullptr) continue;
+    if (endpoint->handle == nullptr || endpoint->is_struck) continue;
     while (End* const end = NextRequest(world, *endpoint, Config{})) {
       DeleteRequest(world, *end);
     }
@@ -99,9 +101,7 @@ struct FreshPair {
   Region* server_region = nullptr;
 };
 
-FreshPair ConnectAfresh(World& world) {
-  Node& client_node = *world.nodes.front();
-  Node& server_node = *world.nodes.back();
+FreshPair ConnectAfresh(World& world, Node& client_node, Node& server_node) {
   Peer& client = *NewPeer(world, client_node);
   Peer& server = *NewPeer(world, server_node);
   Destination to;
@@ -158,22 +158,33 @@ void ExchangeAfresh(World& world, const FreshPair& pair) {
           "a fresh connection does not work");
 }
 
-void WorkAfresh(World& world) { ExchangeAfresh(world, ConnectAfresh(world)); }
+void WorkAfresh(World& world) {
+  std::vector<Node*> working;
+  for (const auto& node : world.nodes) {
+    if (!node->is_gone) working.push_back(node.get());
+  }
+  if (working.empty()) return;
+  ExchangeAfresh(world,
+                 ConnectAfresh(world, *working.front(), *working.back()));
+}
 
 void CheckNothingLives(World& world) {
   world.CheckCensus();
   rpma_emu_census census;
   Require(rpma_emu_get_census(world.fabric(), &census) == 0,
           "there is no census");
-  Require(census.pds + census.mrs + census.cqs + census.qps + census.cm_ids +
-                  census.event_channels + census.comp_channels ==
-              0,
-          "something lives on the fabric, though all was deleted");
+  const uint32_t others = census.pds + census.mrs + census.cqs + census.srqs +
+                          census.qps + census.comp_channels;
+  Require(census.cm_ids + census.event_channels + others == 0,
+          "all was deleted, but on the fabric live ", census.cm_ids,
+          " CM ids, ", census.event_channels, " event channels and ", others,
+          " other objects");
 }
 
 }  // namespace
 
 const std::vector<EndingStep> kEnding = {
+    EndFaults,
     Settle,
     Feed,
     RefuseAll,

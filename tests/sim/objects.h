@@ -32,6 +32,10 @@ struct Node {
   bool native_flush = false;
   bool native_atomic_write = false;
   bool limits_rnr_retries = false;
+  // Because of faults: all tries of its requests may be lost; it has no power,
+  // or is removed.
+  bool may_lose_requests = false;
+  bool is_gone = false;
 };
 
 struct Peer {
@@ -80,6 +84,7 @@ struct Request {
   std::optional<size_t> message = std::nullopt;
   // What may become of it for what it asks.
   StatusSet errors = {};
+  StatusSet injected = {};  // by faults, each of which does it once
   bool may_succeed = true;
   bool must_be_flushed = false;  // the queue had failed before
   bool has_no_effect = false;    // on the other side
@@ -128,6 +133,7 @@ struct Cq {
   bool must_hold = false;
   size_t polled_since_armed = 0;
   size_t woken_since_polled = 0;
+  size_t armed_too_often = 0;  // by waits that a foreign event ended
   bool arming_is_unknown = false;
 };
 
@@ -156,6 +162,7 @@ struct Endpoint {
   // Ends whose request may wait here, in the order of their sending.
   std::vector<End*> callers;
   size_t refused_unseen = 0;  // of them
+  bool is_struck = false;     // a fault may have ended it
 };
 
 // What a connection is configured to be.

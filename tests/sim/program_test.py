@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unittest
@@ -11,8 +12,8 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 
-def run(*args):
-    return subprocess.run([PROGRAM, *args], text=True, timeout=50,
+def run(*args, prefix=()):
+    return subprocess.run([*prefix, PROGRAM, *args], text=True, timeout=50,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -20,7 +21,8 @@ class ProgramTest(unittest.TestCase):
     def test_tells_what_the_seeds_came_to(self):
         result = run("--seeds", "3", "--steps", "50")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stdout, r"\n3 seeds, \d+ steps, [\d.]+ s: 0 failed\n$")
+        self.assertRegex(result.stdout, 
+                         r"\n3 seeds, \d+ steps, \d+ faults, [\d.]+ s: 0 failed\n$")
         self.assertRegex(result.stdout, r"(?m)^  new_peer +\d+$")
 
     def test_is_quiet_in_a_pipe(self):
@@ -48,11 +50,40 @@ class ProgramTest(unittest.TestCase):
         self.assertRegex(result.stdout, r"^seed 5, 50 steps, profile ib, ")
         self.assertRegex(result.stdout, r"(?m)^\d+  peer 1: new on node \d -> 0$")
 
+    def test_a_seed_has_one_history_wherever_it_runs(self):
+        args = ("--seeds", "10", "--steps", "200", "--hashes")
+        hashes = [line for line in run(*args).stdout.splitlines() if " hash " in line]
+        self.assertEqual(len(hashes), 10)
+        self.assertEqual(len(set(hash.split(" ", 2)[2] for hash in hashes)), 10)
+        # Addresses differ from process to process, unless that is turned off,
+        # which not every container allows.
+        prefixes = [[], ["env", "A=" + 5000 * "x"]]
+        fixed = ["setarch", "-R"]
+        if subprocess.run([*fixed, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+            prefixes.append(fixed)
+        for prefix in prefixes:
+            again = run(*args, prefix=prefix)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual(
+                [line for line in again.stdout.splitlines() if " hash " in line], hashes)
+
+    def test_runs_with_some_of_the_faults(self):
+        def plan(*args):
+            result = run("--seed", "7", "--steps", "50", "--verbose", *args)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            found = re.search(r"(?m)^plan: (.*)$", result.stdout)
+            return found.group(1).split("; ") if found else []
+        rules = plan()
+        self.assertGreater(len(rules), 1)
+        self.assertEqual(plan("--rules", "1"), rules[1:2])
+        self.assertEqual(plan("--rules=none"), [])
+        self.assertEqual(plan("--no-faults"), [])
+
     def test_help(self):
         result = run("--help")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for option in ("--seeds", "--seed ", "--steps", "--profile", "--schedule",
-                       "--no-faults", "--verbose", "--json"):
+                       "--rules", "--no-faults", "--trace", "--hashes", "--verbose", "--json"):
             self.assertIn(option, result.stdout)
 
     def test_wrong_usage(self):
@@ -62,6 +93,8 @@ class ProgramTest(unittest.TestCase):
                 (["--seed"], "--seed '' is not a number"),
                 (["--profile", "tcp"], "--profile 'tcp' is none of roce, ib and iwarp"),
                 (["--schedule", "random"], "'random' is neither inline nor stepped"),
+                (["--rules", "1,"], "--rules '1,' is neither none nor like 0,2"),
+                (["--trace", ""], "--trace needs the name of a file"),
                 (["--nonsense", "1"], "unknown option '--nonsense'"),
                 (["7"], "unexpected argument '7'")]:
             with self.subTest(args):

@@ -65,12 +65,12 @@ void Pair(World& world, End& end, size_t index) {
       {sender.number, message.request}, world.now);
 }
 
-// How many messages the ends of a shared receive queue have not got yet.
+// How many messages the ends of a shared receive queue have not got yet, those
+// that are gone included: what they have got may wait in its RCQ.
 size_t UnreceivedMessages(const World& world, const Srq& srq) {
   size_t count = 0;
   for (const auto& end : world.ends) {
     if (end->config.srq != &srq || end->other == nullptr) continue;
-    if (end->is_gone()) continue;
     count += end->other->messages.size() - end->received;
   }
   return count;
@@ -149,6 +149,7 @@ void PostReceive(World& world, End& end, Region* region, size_t offset,
   const int rc = CallReceive(world, end, receive);
   world.Say(Text("end ", end.number, ": receive ", receive.id, " ",
                  Describe(region, offset, length), world.Result()));
+  if (world.CallFailed()) return world.ExpectFailure({RPMA_E_PROVIDER});
   if (!end.is_connection() && region == nullptr) {
     return world.Expect({RPMA_E_INVAL});
   }
@@ -156,11 +157,15 @@ void PostReceive(World& world, End& end, Region* region, size_t offset,
   const size_t used = end.receives.size();
   const size_t on_the_way =
       end.other != nullptr ? end.other->messages.size() - end.received : 0;
-  ExpectRoom(world, end.config.rq_size, used, end.may_fail ? used : on_the_way);
+  if (!end.is_struck || rc != RPMA_E_PROVIDER) {
+    ExpectRoom(world, end.config.rq_size, used,
+               end.may_fail ? used : on_the_way);
+  }
   if (rc != 0) return;
   end.receives.push_back(receive);
   ++end.receives_posted;
   if (end.other != nullptr) Pair(world, end, end.receives_posted - 1);
+  world.ApplyFaults();
 }
 
 void PostReceive(World& world, Srq& srq, Region* region, size_t offset,
@@ -173,6 +178,7 @@ void PostReceive(World& world, Srq& srq, Region* region, size_t offset,
   });
   world.Say(Text("srq ", srq.number, ": receive ", receive.id, " ",
                  Describe(region, offset, length), world.Result()));
+  if (world.CallFailed()) return world.ExpectFailure({RPMA_E_PROVIDER});
   ExpectRoom(world, srq.size, srq.receives.size(),
              srq.maybe_gone + UnreceivedMessages(world, srq));
   if (rc != 0) return;
@@ -189,7 +195,8 @@ void PostReceive(World& world, Srq& srq, Region* region, size_t offset,
 void OnMessage(World& world, End& end) {
   const size_t index = end.other->messages.size() - 1;
   if (end.config.srq != nullptr) {
-    return WeighShared(world, end, end.other->messages[index]);
+    // It may take the receive of one that was sent before.
+    return WeighAllShared(world, *end.config.srq);
   }
   Pair(world, end, index);
   if (world.rules.is_iwarp && index >= end.receives_posted) {

@@ -3,11 +3,21 @@
 #include "tests/sim/report.h"
 
 #include <deque>
+#include <vector>
 
 #include "tests/sim/violation.h"
 
 namespace rpma::sim {
 namespace {
+
+std::string Listed(const std::vector<size_t>& numbers) {
+  if (numbers.empty()) return "none";
+  std::string text;
+  for (const size_t number : numbers) {
+    text += Text(text.empty() ? "" : ",", number);
+  }
+  return text;
+}
 
 std::string Section(const char* title, const std::deque<std::string>& lines) {
   std::string text = Text(title, ":\n");
@@ -28,7 +38,11 @@ std::string ReplayCommand(const RunOptions& options) {
     command += Text(" --schedule ", ToText(options.schedule));
   }
   if (!options.faults) command += " --no-faults";
-  return command + " --verbose";
+  if (options.rules.has_value())
+    command += " --rules " + Listed(*options.rules);
+  command += " --verbose";
+  const std::string plan = ToText(Draw(options).plan);
+  return plan.empty() ? command : command + "  # " + plan;
 }
 
 std::string ReportOf(const RunOptions& options, const RunResult& result) {

@@ -47,7 +47,9 @@ Region* DrawRegion(World& world, const Peer& peer, Allows allows) {
 
 Region* DrawRemote(World& world, const End& end, OpKind kind) {
   if (world.parameters.Percent(world.scenario.wrong_region)) {
-    return world.PickOne(world.regions, [](const Region&) { return true; });
+    return world.PickOne(world.regions, [](const Region& region) {
+      return region.remote != nullptr;
+    });
   }
   return world.PickOne(world.regions, [&](const Region& region) {
     if (!region.registered() || region.peer != end.other->peer) return false;

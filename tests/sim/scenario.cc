@@ -2,6 +2,7 @@
 
 #include "tests/sim/scenario.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "tests/sim/random.h"
@@ -70,6 +71,13 @@ unsigned Chance(Random& random, unsigned percent) {
   return random.OneIn(2) ? 0 : percent;
 }
 
+// Whether the fault of this number is asked for.
+bool IsAsked(const RunOptions& asked, size_t rule) {
+  return !asked.rules.has_value() ||
+         std::find(asked.rules->begin(), asked.rules->end(), rule) !=
+             asked.rules->end();
+}
+
 }  // namespace
 
 const char* ToText(Schedule schedule) {
@@ -99,6 +107,12 @@ Scenario Draw(const RunOptions& asked) {
   scenario.small_queue = Chance(random, 10);
   scenario.short_receive = Chance(random, 5);
   scenario.unsignaled = random.OneIn(4) ? 0 : 40;
+  Random faults(asked.seed, "faults");
+  if (!asked.faults) return scenario;
+  const std::vector<FaultRule> plan = DrawPlan(faults, nodes);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (IsAsked(asked, i)) scenario.plan.push_back(plan[i]);
+  }
   return scenario;
 }
 
@@ -114,6 +128,7 @@ std::string ToText(const Scenario& scenario) {
   for (size_t i = 0; i < scenario.nodes.size(); ++i) {
     text += Text("\nnode ", i, ": ", scenario.nodes[i].options);
   }
+  if (!scenario.plan.empty()) text += "\nplan: " + ToText(scenario.plan);
   text += "\nweights:";
   for (size_t i = 0; i < kActionKinds; ++i) {
     text += Text(" ", kActions[i].name, "=", scenario.weights[i]);

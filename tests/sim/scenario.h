@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/fault_plan.h"
+
 namespace rpma::sim {
 
 enum class Schedule : uint8_t { kInline, kStepped };
@@ -20,8 +22,11 @@ struct RunOptions {
   uint64_t seed = 1;
   size_t steps = 500;
   std::string profile = {};  // "roce", "ib" or "iwarp"; empty: drawn
-  Schedule schedule = Schedule::kInline;
+  Schedule schedule = Schedule::kStepped;
   bool faults = true;
+  // Of the faults that the seed draws, only those with these numbers, from 0.
+  std::optional<std::vector<size_t>> rules = std::nullopt;
+  std::string trace = {};  // a file for the history of a stepped fabric
 };
 
 struct NodeOptions {
@@ -80,6 +85,7 @@ struct Scenario {
   unsigned small_queue = 0;    // a completion queue that may overrun
   unsigned short_receive = 0;  // that may not take the next message
   unsigned unsignaled = 0;
+  std::vector<FaultRule> plan;
 };
 
 Scenario Draw(const RunOptions& asked);

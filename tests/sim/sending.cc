@@ -194,9 +194,18 @@ bool IsOnlySent(const Request& request) {
   return request.opcode == IBV_WC_SEND || request.opcode == IBV_WC_RDMA_WRITE;
 }
 
+bool MayLoseRequests(const End& end) {
+  return end.may_lose_requests || end.node().may_lose_requests ||
+         end.other->node().may_lose_requests;
+}
+
 void Foresee(World& world, End& end, const Posting& posting, Request& request) {
   const Rules& rules = world.rules;
   End& other = *end.other;
+  if (MayLoseRequests(end)) {
+    request.errors.Add(ErrorOfLoss(rules));
+    MarkMayFail(rules, end);
+  }
   const bool is_sent_at_once = rules.is_iwarp && IsOnlySent(request);
   if (end.failed) {
     request.must_be_flushed = true;
@@ -285,6 +294,9 @@ void PostRequest(World& world, End& end, const Posting& posting) {
   std::vector<uint8_t> bytes = FillSource(world, posting);
   const int rc = CallApi(world, end, posting, id, bytes);
   world.Say(Describe(end, posting, id) + world.Result());
+  if (world.CallFailed()) {
+    return world.ExpectFailure({RPMA_E_PROVIDER});
+  }
   CheckAnswer(world, end, posting);
   if (rc != 0) return;
 
@@ -308,7 +320,8 @@ void PostRequest(World& world, End& end, const Posting& posting) {
   AddMessage(end, std::move(bytes), posting, request);
   const bool is_message = request.message.has_value();
   end.requests.push_back(std::move(request));
-  if (is_message) OnMessage(world, *end.other);
+  if (is_message && end.other->other == &end) OnMessage(world, *end.other);
+  world.ApplyFaults();
 }
 
 }  // namespace rpma::sim

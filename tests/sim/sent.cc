@@ -151,15 +151,20 @@ void CheckSent(World& world, Cq& cq, End& end, const ibv_wc& wc) {
   const Request request = std::move(end.requests.front());
   end.requests.pop_front();
   const StatusSet allowed = AllowedStatuses(world, end, request);
-  Require(allowed.Has(wc.status), Name(end, request), " completed with ",
-          ToText(wc.status), "; only ", ToText(allowed), " may come");
+  const bool injected = !allowed.Has(wc.status) &&
+                        request.injected.Has(wc.status) &&
+                        world.faults.TakeCompletion(wc.status);
+  Require(allowed.Has(wc.status) || injected, Name(end, request),
+          " completed with ", ToText(wc.status), "; only ", ToText(allowed),
+          " may come");
   world.Mark(ToText(wc.status));
   if (wc.status == IBV_WC_SUCCESS) {
     CheckSuccess(end, request, wc);
     return Succeed(world, end, request);
   }
   end.send_queue_flushes = true;
-  Fail(end, request, wc.status);
+  Fail(end, request,
+       world.rules.answers_may_be_lost ? IBV_WC_RETRY_EXC_ERR : wc.status);
   MarkFailed(world.rules, end);
 }
 
@@ -171,7 +176,7 @@ void AbandonRequests(End& end) {
 }
 
 void CheckNoneIsStuck(const World& world, const End& end) {
-  if (!end.is_connection()) return;
+  if (!end.is_connection() || end.is_struck) return;
   const bool lossy = end.recv_cq->may_lose;
   Require(!end.failed || end.receives.empty() || lossy, "end ", end.number,
           " has failed, but its receives are not flushed");

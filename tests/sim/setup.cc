@@ -86,6 +86,21 @@ SrqCfg NewSrqCfg(uint32_t rq_size, uint32_t rcq_size) {
   return cfg;
 }
 
+// Whether a request of `end` finds the endpoint when it arrives.
+bool IsCalledBy(const Endpoint& endpoint, const End& end) {
+  return end.sent && end.port == endpoint.port &&
+         Overlap(endpoint.address, end.address);
+}
+
+// Requests that are under way may come to it.
+void CatchRequests(World& world, const Endpoint& endpoint) {
+  for (const auto& end : world.ends) {
+    if (!end->is_under_way || !IsCalledBy(endpoint, *end)) continue;
+    end->wanders = end->rejectable = true;
+    end->reject_is_due = false;
+  }
+}
+
 }  // namespace
 
 Peer* NewPeer(World& world, Node& node) {
@@ -96,6 +111,10 @@ Peer* NewPeer(World& world, Node& node) {
              [&] { return world.api.peer_new(node.context, &peer->handle); });
   world.Say(Text("peer ", peer->number, ": new on node ", node.number,
                  world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER, RPMA_E_NOMEM, RPMA_E_UNKNOWN});
+    return nullptr;
+  }
   world.Expect({0});
   return peer;
 }
@@ -105,8 +124,9 @@ void DeletePeer(World& world, Peer& peer) {
   world.Call("rpma_peer_delete",
              [&] { return world.api.peer_delete(&peer.handle); });
   world.Say(Text("peer ", peer.number, ": delete", world.Result()));
-  world.Expect({has_children ? RPMA_E_PROVIDER : 0});
-  Require((peer.handle != nullptr) == has_children,
+  const bool stays = has_children || world.CallFailed();
+  world.Expect({stays ? RPMA_E_PROVIDER : 0});
+  Require((peer.handle != nullptr) == stays,
           "rpma_peer_delete() left a wrong handle");
 }
 
@@ -135,6 +155,11 @@ Region* RegisterRegion(World& world, Peer& peer, size_t size, int usage,
   world.Say(Text("region ", region->number, ": register ", size,
                  " bytes on peer ", peer.number, " for usage ", usage,
                  world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    Require(!region->registered(), "rpma_mr_reg() failed and gave a region");
+    return nullptr;
+  }
   world.Expect({0});
   std::array<char, kDescriptorSize> descriptor;
   Require(rpma_mr_get_descriptor(region->local, descriptor.data()) == 0 &&
@@ -148,6 +173,11 @@ void Deregister(World& world, Region& region) {
   world.Call("rpma_mr_dereg",
              [&] { return world.api.mr_dereg(&region.local); });
   world.Say(Text("region ", region.number, ": deregister", world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    Require(region.registered(), "rpma_mr_dereg() failed and took the handle");
+    return Deregister(world, region);
+  }
   world.Expect({0});
   Require(region.local == nullptr, "rpma_mr_dereg() left a handle");
   ForgetRegion(world, region);
@@ -177,6 +207,11 @@ Srq* NewSrq(World& world, Peer& peer, uint32_t rq_size, uint32_t rcq_size) {
   });
   world.Say(Text("srq ", srq->number, ": new on peer ", peer.number, " with ",
                  rq_size, " entries and an RCQ of ", rcq_size, world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+    return nullptr;
+  }
   const bool fits = rq_size > 0 && rq_size <= world.rules.max_srq_wr &&
                     rcq_size <= world.rules.max_cqe;
   world.Expect({fits ? 0 : RPMA_E_PROVIDER});
@@ -198,7 +233,13 @@ void DeleteSrq(World& world, Srq& srq) {
   world.Call("rpma_srq_delete",
              [&] { return world.api.srq_delete(&srq.handle); });
   world.Say(Text("srq ", srq.number, ": delete", world.Result()));
-  world.Expect({0});
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+  } else {
+    world.Expect({0});
+  }
+  Require(srq.handle == nullptr, "rpma_srq_delete() left a handle");
   for (const Receive& receive : srq.receives) CloseReceive(receive);
   srq.receives.clear();
   srq.rcq.reset();
@@ -211,17 +252,26 @@ Endpoint* Listen(World& world, Peer& peer, const std::string& address,
   endpoint->peer = &peer;
   endpoint->address = address;
   endpoint->port = port;
-  const bool is_taken = FindListener(world, address, port) != nullptr;
+  const Endpoint* const other = FindListener(world, address, port);
   const int rc = world.Call("rpma_ep_listen", [&] {
     return world.api.ep_listen(peer.handle, address.c_str(), port.c_str(),
                                &endpoint->handle);
   });
   world.Say(Text("endpoint ", endpoint->number, ": listen on ", address, ":",
                  port, " for peer ", peer.number, world.Result()));
-  if (!IsPort(port)) {
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    world.Reclaim();
+  } else if (!IsPort(port)) {
     world.Expect({RPMA_E_INVAL});
-  } else if (is_taken || !IsOwned(world, address)) {
+  } else if (!IsOwned(world, address)) {
     world.Expect({RPMA_E_PROVIDER});
+  } else if (other != nullptr) {
+    if (other->is_struck) {
+      world.Expect({0, RPMA_E_PROVIDER});
+    } else {
+      world.Expect({RPMA_E_PROVIDER});
+    }
   } else {
     world.Expect({0});
   }
@@ -230,6 +280,7 @@ Endpoint* Listen(World& world, Peer& peer, const std::string& address,
   Require(rpma_ep_get_fd(endpoint->handle, &fd) == 0, "endpoint ",
           endpoint->number, " has no descriptor");
   MakeNonBlocking(fd);
+  CatchRequests(world, *endpoint);
   return endpoint;
 }
 
@@ -237,23 +288,34 @@ void Shutdown(World& world, Endpoint& endpoint) {
   world.Call("rpma_ep_shutdown",
              [&] { return world.api.ep_shutdown(&endpoint.handle); });
   world.Say(Text("endpoint ", endpoint.number, ": shut down", world.Result()));
+  if (world.CallFailed()) {
+    world.ExpectFailure({RPMA_E_PROVIDER});
+    Require(endpoint.handle != nullptr,
+            "rpma_ep_shutdown() failed and took the handle");
+    return Shutdown(world, endpoint);
+  }
   world.Expect({0});
   for (End* const caller : endpoint.callers) {
     caller->rejectable = caller->reject_is_due = true;
     caller->endpoint = nullptr;
   }
   endpoint.callers.clear();
+  for (const auto& end : world.ends) {
+    const bool is_refused = end->wanders && end->other == nullptr;
+    if (is_refused && IsCalledBy(endpoint, *end)) end->reject_is_due = true;
+  }
 }
 
 Endpoint* FindListener(const World& world, const std::string& address,
                        const std::string& port) {
+  Endpoint* found = nullptr;
   for (const auto& endpoint : world.endpoints) {
-    if (endpoint->handle != nullptr && endpoint->port == port &&
-        Overlap(endpoint->address, address)) {
-      return endpoint.get();
-    }
+    if (endpoint->handle == nullptr || endpoint->port != port) continue;
+    if (!Overlap(endpoint->address, address)) continue;
+    found = endpoint.get();
+    if (!found->is_struck) return found;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace rpma::sim

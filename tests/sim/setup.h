@@ -35,7 +35,8 @@ Endpoint* Listen(World& world, Peer& peer, const std::string& address,
                  const std::string& port);
 void Shutdown(World& world, Endpoint& endpoint);
 
-// The endpoint that gets requests to an address, or nullptr.
+// The endpoint that gets requests to an address, one that is struck if there is
+// no other, or nullptr.
 Endpoint* FindListener(const World& world, const std::string& address,
                        const std::string& port);
 

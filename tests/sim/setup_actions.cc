@@ -12,7 +12,9 @@ constexpr size_t kMaxPeersOfNode = 2;
 constexpr const char* kPorts[] = {"7001", "7002", "7003"};
 constexpr const char* kWrongPorts[] = {"", "70000", "12x", "-1", " 7"};
 
-bool IsAlive(const Peer& peer) { return peer.handle != nullptr; }
+bool IsAlive(const Peer& peer) {
+  return peer.handle != nullptr && !peer.node->is_gone;
+}
 bool IsAlive(const Srq& srq) { return srq.handle != nullptr; }
 bool IsAlive(const Endpoint& endpoint) { return endpoint.handle != nullptr; }
 
@@ -23,14 +25,18 @@ Peer* AnyPeer(World& world) {
 
 bool DrawPeer(World& world) {
   const auto has_room = [&](const Node& node) {
-    return World::CountOf(world.peers, [&](const Peer& peer) {
-             return IsAlive(peer) && peer.node == &node;
-           }) < kMaxPeersOfNode;
+    return World::CountOf(world.peers,
+                          [&](const Peer& peer) {
+                            return IsAlive(peer) && peer.node == &node;
+                          }) < kMaxPeersOfNode &&
+           !node.is_gone;
   };
   const auto is_bare = [&](const Node& node) {
-    return World::CountOf(world.peers, [&](const Peer& peer) {
-             return IsAlive(peer) && peer.node == &node;
-           }) == 0;
+    return World::CountOf(world.peers,
+                          [&](const Peer& peer) {
+                            return IsAlive(peer) && peer.node == &node;
+                          }) == 0 &&
+           !node.is_gone;
   };
   Node* node = world.PickOne(world.nodes, is_bare);
   if (node == nullptr) node = world.PickOne(world.nodes, has_room);

@@ -2,6 +2,8 @@
 
 #include "tests/sim/walk.h"
 
+#include <numeric>
+
 #include "tests/sim/actions.h"
 #include "tests/sim/completing.h"
 #include "tests/sim/ending.h"
@@ -60,9 +62,27 @@ RunResult RunSeed(const RunOptions& options, const Api& api,
     result.last_messages = world.log.last_messages();
   }
   result.hash = world.hash();
+  result.trace_hash = world.TraceHash();
+  result.fired = world.faults.fired();
+  result.rules = scenario.plan.size();
   result.steps = world.now;
   result.marks = world.marks;
   return result;
+}
+
+RunOptions Shrunk(const RunOptions& options, const RunResult& result) {
+  RunOptions shrunk = options;
+  shrunk.trace.clear();
+  if (!shrunk.rules.has_value()) {
+    shrunk.rules.emplace(result.rules);
+    std::iota(shrunk.rules->begin(), shrunk.rules->end(), size_t{0});
+  }
+  for (size_t i = shrunk.rules->size(); i-- > 0;) {
+    RunOptions fewer = shrunk;
+    fewer.rules->erase(fewer.rules->begin() + static_cast<ptrdiff_t>(i));
+    if (!RunSeed(fewer).passed()) shrunk = fewer;
+  }
+  return shrunk;
 }
 
 }  // namespace rpma::sim

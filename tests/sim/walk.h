@@ -19,14 +19,21 @@ namespace rpma::sim {
 struct RunResult {
   bool passed() const { return violation.empty(); }
 
-  std::string violation;  // what was violated; empty: nothing
-  std::string scenario;   // what the run was like
-  uint64_t hash = 0;      // of all that was done and answered
+  std::string violation;    // what was violated; empty: nothing
+  std::string scenario;     // what the run was like
+  uint64_t hash = 0;        // of all that was done and answered
+  uint64_t trace_hash = 0;  // of the history of a stepped fabric
   size_t steps = 0;
+  uint64_t fired = 0;                     // faults
+  size_t rules = 0;                       // of the plan
   Marks marks;                            // what happened, and how often
   std::deque<std::string> last_lines;     // of the walk
   std::deque<std::string> last_messages;  // of librpma's log
 };
+
+// What still fails as `result` says, with as few faults as can be found by
+// leaving out one after the other. REQUIRES: `result` is of `options`.
+RunOptions Shrunk(const RunOptions& options, const RunResult& result);
 
 // Runs a seed. `listener`, unless empty, gets a line for each call and each
 // completion. Nothing of librpma must be in use meanwhile.

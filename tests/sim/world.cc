@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tests/sim/fault_effects.h"
+
 namespace rpma::sim {
 namespace {
 
@@ -38,9 +40,10 @@ bool IsLogged(int rc) {
   return rc == RPMA_E_PROVIDER || rc == RPMA_E_UNKNOWN || rc == RPMA_E_NOMEM;
 }
 
-Rules RulesOf(const std::string& profile) {
+Rules RulesOf(const Scenario& scenario) {
   Rules rules;
-  rules.is_iwarp = profile == "iwarp";
+  rules.is_iwarp = scenario.profile == "iwarp";
+  rules.is_stepped = scenario.asked.schedule == Schedule::kStepped;
   rules.pads_private_data = !rules.is_iwarp;
   rules.max_request_data = rules.is_iwarp ? 255 : 56;
   rules.max_accept_data = rules.is_iwarp ? 255 : 196;
@@ -60,16 +63,20 @@ void MakeNonBlocking(int fd) {
 World::World(const Scenario& with, const Api& functions)
     : scenario(with),
       api(functions),
-      rules(RulesOf(with.profile)),
+      rules(RulesOf(with)),
       actions(with.asked.seed, "actions"),
       parameters(with.asked.seed, "parameters"),
-      data(with.asked.seed, "data") {
+      data(with.asked.seed, "data"),
+      faults(scenario.plan) {
   CreateFabric();
+  faults.Start(fabric());
 }
 
 World::~World() {
   if (api.before_the_end) api.before_the_end();
+  rpma_emu_set_faults(fabric(), nullptr);
   DeleteAll();
+  rpma_emu_reclaim_all(fabric());
 }
 
 // Nothing is left of a walk that came to its end.
@@ -91,6 +98,8 @@ void World::CreateFabric() {
   std::string options = scenario.nodes[0].options;
   if (is_stepped()) {
     options += Text(" schedule=stepped seed=", scenario.asked.seed);
+    const std::string& trace = scenario.asked.trace;
+    if (!trace.empty()) options += " trace=" + trace;
   }
   rpma_emu_fabric* made = nullptr;
   Require(rpma_emu_fabric_new(options.c_str(), &made) == 0,
@@ -160,6 +169,20 @@ void World::EndCall() {
     Require(log.errors() > errors_before_, last_function_, "() returned ",
             CodeName(last_rc_), " and logged no error");
   }
+  NoteFaults();
+}
+
+void World::NoteFaults() {
+  faults.Refresh(fabric());
+  for (const FaultRule* const rule : faults.fired_now()) {
+    Say("fault: " + rule->text);
+    Mark("fault " + rule->text.substr(0, rule->text.find(' ')));
+  }
+  ApplyFaults();
+}
+
+void World::ApplyFaults() {
+  for (const FaultRule* const rule : faults.fired_now()) OnFired(*this, *rule);
 }
 
 void World::Expect(Codes allowed) const {
@@ -170,6 +193,22 @@ void World::Expect(Codes allowed) const {
   }
   Violated(last_function_, "() returned ", CodeName(last_rc_), " where only ",
            codes, " may come");
+}
+
+void World::Expect(Codes allowed, bool may_fail) const {
+  if (may_fail && last_rc_ == RPMA_E_PROVIDER) return;
+  Expect(allowed);
+}
+
+void World::ExpectFailure(Codes allowed) const {
+  Require(last_rc_ != 0, last_function_,
+          "() succeeded, though a provider call failed in it");
+  Expect(allowed);
+}
+
+void World::Reclaim() {
+  Require(rpma_emu_reclaim(fabric()) == 0,
+          "what a failing call left alive is in use");
 }
 
 std::string World::Result() const { return " -> " + CodeName(last_rc_); }
@@ -183,10 +222,25 @@ void World::Say(const std::string& line) {
   if (last_lines_.size() > kKeptLines) last_lines_.pop_front();
 }
 
+uint64_t World::TraceHash() const {
+  uint64_t hash = 0;
+  if (is_stepped()) {
+    Require(rpma_emu_get_trace_hash(fabric(), &hash) == 0, "there is no hash");
+  }
+  return hash;
+}
+
 void World::CheckMemory() {
   for (const auto& region : regions) region->model->Check(region->bytes());
 }
 
-bool World::Step() { return false; }
+bool World::Step() {
+  if (!is_stepped()) return false;
+  const int rc = rpma_emu_step(fabric());
+  Require(rc == 0 || rc == RPMA_E_NO_EVENT, "a step failed with ",
+          CodeName(rc));
+  NoteFaults();
+  return rc == 0;
+}
 
 }  // namespace rpma::sim

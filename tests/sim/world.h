@@ -23,6 +23,7 @@
 #include "tests/sim/api.h"
 #include "tests/sim/call_log.h"
 #include "tests/sim/end.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/objects.h"
 #include "tests/sim/owned.h"
 #include "tests/sim/random.h"
@@ -55,6 +56,14 @@ class World {
   }
   // Of the last call: throws Violation unless it returned one of these.
   void Expect(Codes allowed) const;
+  // The same, where it may fail for what a fault has done before.
+  void Expect(Codes allowed, bool may_fail) const;
+  // Whether a fault made a provider call fail in it. Then it must have failed,
+  // too, with one of these.
+  bool CallFailed() const { return faults.CallFailed(); }
+  void ExpectFailure(Codes allowed) const;
+  // Destroys what a failing call has left alive without a handle.
+  void Reclaim();
   // The end of the line that Say() writes on the last call.
   std::string Result() const;
 
@@ -102,12 +111,16 @@ class World {
   void CheckMemory();
   void CheckCensus() const;
 
+  // Finds out what has fired, and tells the model.
+  void NoteFaults();
+  // Tells the model of what has fired in the last call, for what it has added
+  // since.
+  void ApplyFaults();
+
   // Lets the fabric make a step; false: nothing can move, or it moves by
   // itself.
   bool Step();
-  bool is_stepped() const {
-    return scenario.asked.schedule == Schedule::kStepped;
-  }
+  bool is_stepped() const { return rules.is_stepped; }
 
   const Scenario scenario;
   const Api api;
@@ -118,6 +131,7 @@ class World {
   Tick now = 0;
   Marks marks;
   CallLog log;
+  Faults faults;
 
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<Peer>> peers;
@@ -127,6 +141,7 @@ class World {
   std::vector<std::unique_ptr<End>> ends;
 
   uint64_t hash() const { return hash_; }
+  uint64_t TraceHash() const;  // of the fabric; 0: it is not stepped
   const std::deque<std::string>& last_lines() const { return last_lines_; }
   rpma_emu_fabric* fabric() const { return fabric_.get(); }
 

@@ -3,6 +3,7 @@
 // something wrong, what it was and the command that shows it again.
 
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,6 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 void PrintLine(const std::string& line) { std::puts(line.c_str()); }
 
+void PrintHashes(const RunOptions& options, const RunResult& result) {
+  std::printf("seed %" PRIu64 " hash %016" PRIx64 " trace %016" PRIx64 "\n",
+              options.seed, result.hash, result.trace_hash);
+}
+
 int RunSeeds(const CommandLine& line) {
   const Clock::time_point start = Clock::now();
   Summary summary;
@@ -33,9 +39,12 @@ int RunSeeds(const CommandLine& line) {
     const RunResult result =
         line.verbose ? RunSeed(options, {}, PrintLine) : RunSeed(options);
     summary.Add(options, result);
+    if (line.hashes) PrintHashes(options, result);
     if (!result.passed()) {
       progress.Clear();
       std::fputs(ReportOf(options, result).c_str(), stderr);
+      std::fprintf(stderr, "with the fewest faults: %s\n",
+                   ReplayCommand(Shrunk(options, result)).c_str());
     }
     progress.Show(summary.seeds(), summary.failed());
   }

@@ -2,9 +2,11 @@
 
 #include "tools/sim/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/sim/violation.h"
 
@@ -42,6 +44,29 @@ std::string ParseProfile(std::string_view text) {
   Refuse(Text("--profile '", text, "' is none of roce, ib and iwarp"));
 }
 
+std::vector<size_t> ParseRules(std::string_view text) {
+  std::vector<size_t> rules;
+  if (text == "none") return rules;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const char* const last = text.data() + end;
+    size_t number = 0;
+    const auto [stop, error] =
+        std::from_chars(text.data() + begin, last, number);
+    if (error != std::errc() || stop != last) {
+      Refuse(Text("--rules '", text, "' is neither none nor like 0,2"));
+    }
+    rules.push_back(number);
+    begin = end + 1;
+  }
+  return rules;
+}
+
+std::string ParsePath(std::string_view text) {
+  if (!text.empty()) return std::string(text);
+  Refuse("--trace needs the name of a file");
+}
+
 void Set(std::string_view option, std::string_view value, CommandLine* line) {
   if (option == "--seeds") {
     line->seeds = ParseNumber(option, value, UINT64_MAX);
@@ -54,6 +79,10 @@ void Set(std::string_view option, std::string_view value, CommandLine* line) {
     line->run.profile = ParseProfile(value);
   } else if (option == "--schedule") {
     line->run.schedule = ParseSchedule(value);
+  } else if (option == "--rules") {
+    line->run.rules = ParseRules(value);
+  } else if (option == "--trace") {
+    line->run.trace = ParsePath(value);
   } else {
     const bool dashed = option.starts_with("-");
     Refuse(Text(dashed ? "unknown option '" : "unexpected argument '", option,
@@ -69,6 +98,8 @@ bool SetFlag(std::string_view option, CommandLine* line) {
     line->verbose = true;
   } else if (option == "--json") {
     line->json = true;
+  } else if (option == "--hashes") {
+    line->hashes = true;
   } else if (option == "--help") {
     line->help = true;
   } else {
@@ -90,9 +121,14 @@ what must be true, and says which seeds have found something wrong.
                 (default: 500)
   --profile P   roce, ib or iwarp (default: drawn from the seed)
   --schedule S  inline or stepped: whether the emulator does at once what it can,
-                or a seeded choice of it step by step (default: inline)
+                or a seeded choice of it step by step (default: stepped)
   --no-faults   nothing fails but by the walk's own doing
+  --rules LIST  of the faults that the seed draws, only those with these
+                numbers, from 0, as in 0,2; or none
+  --trace FILE  write the history of the emulator to a file (schedule stepped)
   --verbose     print each call, each completion and what the walk is like
+  --hashes      print for each seed hashes of what was called and answered, and
+                of the history of the emulator (schedule stepped)
   --json        print the summary as one JSON object
   --help        print this text
 

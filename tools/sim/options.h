@@ -18,6 +18,7 @@ struct CommandLine {
   RunOptions run;
   bool verbose = false;
   bool json = false;
+  bool hashes = false;
   bool help = false;
 };
 

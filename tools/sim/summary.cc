@@ -37,6 +37,7 @@ std::string Quoted(const std::string& text) {
 void Summary::Add(const RunOptions& options, const RunResult& result) {
   ++seeds_;
   steps_ += result.steps;
+  fired_ += result.fired;
   for (const auto& [what, count] : result.marks) marks_[what] += count;
   if (result.passed()) return;
   failures_.push_back({options.seed, result.violation, ReplayCommand(options)});
@@ -54,14 +55,15 @@ std::string Summary::ToPlainText(double seconds) const {
     text += Text("seed ", failure.seed, ": ", failure.violation, "\n  ",
                  failure.again, "\n");
   }
-  return text + Text(seeds_, " seeds, ", steps_, " steps, ", Seconds(seconds),
-                     " s: ", failures_.size(), " failed\n");
+  return text + Text(seeds_, " seeds, ", steps_, " steps, ", fired_,
+                     " faults, ", Seconds(seconds), " s: ", failures_.size(),
+                     " failed\n");
 }
 
 std::string Summary::ToJson(double seconds) const {
-  std::string text =
-      Text("{\"seeds\": ", seeds_, ", \"steps\": ", steps_,
-           ", \"seconds\": ", Seconds(seconds), ", \"failures\": [");
+  std::string text = Text(
+      "{\"seeds\": ", seeds_, ", \"steps\": ", steps_, ", \"faults\": ", fired_,
+      ", \"seconds\": ", Seconds(seconds), ", \"failures\": [");
   for (size_t i = 0; i < failures_.size(); ++i) {
     const Failure& failure = failures_[i];
     text += Text(i > 0 ? ", " : "", "{\"seed\": ", failure.seed,

@@ -32,6 +32,7 @@ class Summary {
 
   uint64_t seeds_ = 0;
   uint64_t steps_ = 0;
+  uint64_t fired_ = 0;  // faults
   Marks marks_;
   std::vector<Failure> failures_;
 };
