@@ -28,7 +28,7 @@ const char* NameOf(const Request& request) {
   return "";
 }
 
-// Where `addr` lies: in the region of `key`, be it out of bounds.
+// Where `addr` lies: in the region of `key` or not.
 void WritePlace(const MrTable& regions, uint32_t key, uint64_t addr,
                 const char* preposition, char (&text)[kMaxPlace]) {
   const KeyFacts facts = regions.Facts(key);
@@ -36,8 +36,14 @@ void WritePlace(const MrTable& regions, uint32_t key, uint64_t addr,
     std::snprintf(text, sizeof(text), " %s no MR", preposition);
     return;
   }
-  const auto offset = static_cast<int64_t>(addr - facts.addr);
-  std::snprintf(text, sizeof(text), " %s MR %u%+" PRId64, preposition,
+  const uint64_t offset = addr - facts.addr;
+  if (offset > facts.length) {
+    // How far differs from process to process.
+    std::snprintf(text, sizeof(text), " %s outside of MR %u", preposition,
+                  facts.number);
+    return;
+  }
+  std::snprintf(text, sizeof(text), " %s MR %u+%" PRIu64, preposition,
                 facts.number, offset);
 }
 

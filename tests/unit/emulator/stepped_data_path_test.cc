@@ -394,5 +394,17 @@ TEST(SteppedDataPathTest, ASeedHasOneHistoryAndSeedsDiffer) {
   EXPECT_GT(hashes.size(), 10u);
 }
 
+uint64_t HashOfAWriteTo(size_t offset) {
+  ConnectedPair pair(Stepped());
+  EXPECT_EQ(pair.client.Write(1, 0, 8, pair.server, offset), 0);
+  return SchedulerOf(pair).trace().hash();
+}
+
+// It depends on what lies where in the process.
+TEST(SteppedDataPathTest, HowFarARequestMissesARegionIsNotTraced) {
+  EXPECT_EQ(HashOfAWriteTo(size_t{1} << 20), HashOfAWriteTo(size_t{1} << 21));
+  EXPECT_NE(HashOfAWriteTo(0), HashOfAWriteTo(8));
+}
+
 }  // namespace
 }  // namespace rpma::emu
