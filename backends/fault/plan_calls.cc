@@ -39,6 +39,12 @@ bool ParseErrno(RuleReader& reader, CallFault* fault) {
 
 bool ParseOutcome(RuleReader& reader, CallFault* fault) {
   if (!reader.Read("outcome", kOutcomes, &fault->outcome)) return false;
+  if (fault->outcome == Outcome::kFreed && fault->call == Call::kAckCmEvent) {
+    // An event must not stay unacknowledged: the core tries again in any case.
+    return reader.Refuse(*reader.Find("outcome"),
+                         "rdma_ack_cm_event cannot have the outcome freed, as "
+                         "librpma acknowledges the event again");
+  }
   const bool frees = fault->call.has_value() && Frees(*fault->call);
   const bool polls = fault->call == Call::kPollCq;
   if ((fault->outcome == Outcome::kFreed && !frees) ||

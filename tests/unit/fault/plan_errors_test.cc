@@ -102,6 +102,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"fail ibv_reg_mr outcome=freed",
             "line 1, column 25: only a call that frees"},
         Bad{"fail any outcome=freed", "line 1, column 18: only a call that"},
+        Bad{"fail rdma_ack_cm_event outcome=freed",
+            "line 1, column 32: rdma_ack_cm_event cannot have the outcome "
+            "freed, as librpma acknowledges the event again"},
         Bad{"fail ibv_destroy_cq outcome=excess",
             "line 1, column 29: only ibv_poll_cq"},
         Bad{"fail ibv_poll_cq errno=EIO outcome=excess",
