@@ -141,6 +141,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void HandOver(Lock& lock, CmMessage& message);
   void ReceiveReq(Lock& lock, const CmMessage& message);
   void ReceiveRep(Lock& lock, const CmMessage& message);
+  void TakeResponse(CmId& to, const CmMessage& message);
   void ReceiveRtu(const CmMessage& message);
   void ReceiveRej(Lock& lock, const CmMessage& message);
   void ReceiveDreq(Lock& lock, const CmMessage& message);

@@ -153,7 +153,13 @@ void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,
 void ConnectionManager::Impl::ReceiveRep(Lock& lock, const CmMessage& message) {
   const std::shared_ptr<CmId> from = message.from.lock();
   const std::shared_ptr<CmId> to = message.to.lock();
-  if (IsGone(from) || IsGone(to)) return;
+  if (IsGone(to)) return;
+  if (IsGone(from)) {
+    // TCP delivers what was written before the end of the connection.
+    const bool tcp = to->device->profile().iwarp;
+    if (tcp && to->state == CmState::kConnectSent) TakeResponse(*to, message);
+    return;
+  }
   if (to->state == CmState::kResponseReceived) {
     return WaitPatiently(lock, *from);
   }
@@ -162,20 +168,24 @@ void ConnectionManager::Impl::ReceiveRep(Lock& lock, const CmMessage& message) {
     return;
   }
   if (to->state != CmState::kConnectSent) return;
-  StopTimer(*to);
-  to->peer = message.from;
   to->remote_qp = from->queue_pair;
   Negotiate(*to, *from, *message.param);
-  const bool iwarp = to->device->profile().iwarp;
-  to->state = iwarp ? CmState::kConnected : CmState::kResponseReceived;
-  CmEvent* const event = Post(
-      *to, iwarp ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE,
-      0, DataOf(*message.param),
-      Padded(*to, to->device->profile().private_data.accept));
-  if (event != nullptr) {
-    Describe(*event, *to, from->queue_pair.get(), *message.param);
-  }
+  TakeResponse(*to, message);
   WaitPatiently(lock, *from);
+}
+
+void ConnectionManager::Impl::TakeResponse(CmId& to, const CmMessage& message) {
+  const bool iwarp = to.device->profile().iwarp;
+  StopTimer(to);
+  to.peer = message.from;
+  to.state = iwarp ? CmState::kConnected : CmState::kResponseReceived;
+  CmEvent* const event = Post(
+      to, iwarp ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE, 0,
+      DataOf(*message.param),
+      Padded(to, to.device->profile().private_data.accept));
+  if (event != nullptr) {
+    Describe(*event, to, to.remote_qp.get(), *message.param);
+  }
 }
 
 void ConnectionManager::Impl::ReceiveRtu(const CmMessage& message) {

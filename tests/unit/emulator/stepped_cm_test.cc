@@ -362,6 +362,20 @@ TEST_F(SteppedCmTest, AnIdWithAnUnacknowledgedEventIsNotMoved) {
   Destroy(passive);
 }
 
+// --- Streams -----------------------------------------------------------------
+
+TEST_F(SteppedCmTest, WhatTcpHasSentArrivesThoughItsSenderHasGone) {
+  Start(0, "profile=iwarp");
+  rdma_cm_id* const active = NewActive();
+  Connect(active);
+  rdma_cm_id* const passive = TakeRequest();
+  EXPECT_EQ(cm().Accept(passive, {}), 0);
+  Destroy(passive);
+  EXPECT_EQ(Next(active), RDMA_CM_EVENT_ESTABLISHED);
+  EXPECT_EQ(Next(active), RDMA_CM_EVENT_DISCONNECTED);
+  Destroy(active);
+}
+
 // --- History -----------------------------------------------------------------
 
 TEST_F(SteppedCmTest, ASeedHasOneHistoryAndSeedsDiffer) {
