@@ -81,6 +81,7 @@ TEST_P(AllocationTest, RequestsThatSucceed) {
     EXPECT_NO_ALLOCATION(0, end.Write(9, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR));
     ASSERT_TRUE(BecomesReadable(CompletionFd(end.cq)));
     EXPECT_NO_ALLOCATION(0, rpma_cq_wait(end.cq));
+    ComeToRest();
     while (!IsEmpty(end.cq)) continue;
     while (!IsEmpty(server().cq)) continue;
   }

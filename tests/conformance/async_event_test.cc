@@ -60,6 +60,7 @@ TEST_P(AsyncEventTest, OverrunOfACompletionQueueIsOne) {
   TakeEvents();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
   ASSERT_THAT(pair.client.Write(2, 0, 0, 8), IsOk());
+  ComeToRest();
   EXPECT_THAT(TakeEvents(), Contains(IBV_EVENT_CQ_ERR));
   EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("has overrun")));
 }

@@ -10,7 +10,18 @@
 namespace rpma::test {
 namespace {
 
-class CompletionTest : public ConformanceTest {};
+class CompletionTest : public ConformanceTest {
+ protected:
+  // Posts writes with the wr_ids first to last and waits until all have
+  // completed: a completion is counted as one by the queue's descriptor.
+  static void WriteUntilDone(const End& end, uint64_t first, uint64_t last) {
+    for (uint64_t wr_id = first; wr_id <= last; ++wr_id) {
+      ASSERT_THAT(end.Write(wr_id, 0, 0, 8), IsOk());
+    }
+    EXPECT_TRUE(BecomesReadable(CompletionFd(end.cq)));
+    ComeToRest();
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(, CompletionTest, ::testing::ValuesIn(Providers()),
                          ProviderName);
@@ -22,15 +33,6 @@ std::vector<ibv_wc> Fetch(rpma_cq* cq, int num_entries) {
   EXPECT_THAT(rpma_cq_get_wc(cq, num_entries, wcs.data(), &got), IsOk());
   wcs.resize(static_cast<size_t>(got));
   return wcs;
-}
-
-// Posts writes with the wr_ids first to last and waits until all have
-// completed: a completion is counted as one by the queue's descriptor.
-void WriteUntilDone(const End& end, uint64_t first, uint64_t last) {
-  for (uint64_t wr_id = first; wr_id <= last; ++wr_id) {
-    ASSERT_THAT(end.Write(wr_id, 0, 0, 8), IsOk());
-  }
-  EXPECT_TRUE(BecomesReadable(CompletionFd(end.cq)));
 }
 
 TEST_P(CompletionTest, EmptyQueueHasNone) {

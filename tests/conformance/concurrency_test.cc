@@ -22,12 +22,6 @@ constexpr uint64_t kThreads = 4;
 constexpr uint64_t kPerThread = 250;
 constexpr uint64_t kTotal = kThreads * kPerThread;
 
-// Runs body(0) to body(kThreads - 1), each in a thread of its own.
-void InThreads(const std::function<void(uint64_t)>& body) {
-  std::vector<std::jthread> threads;
-  for (uint64_t i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
-}
-
 // Counts completions by wr_id. Any number of threads may use it.
 class Tally {
  public:
@@ -49,6 +43,13 @@ class Tally {
 
 class ConcurrencyTest : public ConformanceTest {
  protected:
+  // Runs body(0) to body(kThreads - 1), each in a thread of its own.
+  void InThreads(const std::function<void(uint64_t)>& body) {
+    std::vector<std::function<void()>> bodies;
+    for (uint64_t i = 0; i < kThreads; ++i) bodies.push_back([=] { body(i); });
+    ConformanceTest::InThreads(bodies);
+  }
+
   // A pair whose queues have room for all requests of a test.
   Pair RoomyPair() {
     ConnCfg cfg;

@@ -104,10 +104,10 @@ TEST_P(ConnectionTest, ReceivePostedOnTheRequestTakesTheFirstMessage) {
           },
   });
   ASSERT_THAT(pair.client.Send(3, 0, 8), IsOk());
-  ASSERT_THAT(pair.server.Send(4, 0, 4), IsOk());
   EXPECT_THAT(Poll(pair.server.cq), Received(2, 8, pair.server.qp_num));
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(3, IBV_WC_SEND, pair.client.qp_num));
+  ASSERT_THAT(pair.server.Send(4, 0, 4), IsOk());
   EXPECT_THAT(Poll(pair.client.cq), Received(1, 4, pair.client.qp_num));
 }
 
@@ -130,6 +130,7 @@ TEST_P(ConnectionTest, RequestsAreServedInTheOrderTheyCame) {
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
   const Conn first = Connect(NewRequest(port), {1});
+  ASSERT_TRUE(BecomesReadable(EndpointFd(endpoint)));
   const Conn second = Connect(NewRequest(port), {2});
   EXPECT_EQ(PrivateData(NextRequest(endpoint)).at(0), 1);
   EXPECT_EQ(PrivateData(NextRequest(endpoint)).at(0), 2);
@@ -223,6 +224,7 @@ TEST_P(ConnectionTest, AcceptFailsWhenTheClientHasGone) {
   Conn client = Connect(NewRequest(port));
   ConnReq incoming = NextRequest(endpoint);
   client.reset();
+  ComeToRest();
 
   Conn server;
   EXPECT_THAT(
@@ -259,6 +261,7 @@ TEST_P(ConnectionTest, ClientIsLostIfTheServerGoesBeforeItReadTheAnswer) {
   Conn server = Connect(NextRequest(endpoint));
   ASSERT_TRUE(BecomesReadable(EventFd(client)));
   server.reset();
+  ComeToRest();
   EXPECT_EQ(NextEvent(client),
             established ? RPMA_CONN_ESTABLISHED : RPMA_CONN_LOST);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace rpma::test {
@@ -11,6 +12,7 @@ namespace {
 
 const char* test_address = "127.0.0.1";
 const char* transport_under_test = "emulator";
+const char* seed = nullptr;
 
 // What follows `flag`, which ends in '=', in `argument`; nullptr if it is
 // another argument.
@@ -37,10 +39,16 @@ bool ParseFlags(int argc, char** argv) {
         return false;
       }
       transport_under_test = transport;
+    } else if (const char* stepped = ValueOf("--stepped=", argv[i])) {
+      seed = stepped;
     } else {
       std::fprintf(stderr, "unknown argument: %s\n", argv[i]);
       return false;
     }
+  }
+  if (seed != nullptr && TransportUnderTest() != "emulator") {
+    std::fprintf(stderr, "--stepped: only worlds of the emulator are\n");
+    return false;
   }
   setenv("RPMA_TRANSPORT", transport_under_test, 1);
   return true;
@@ -49,5 +57,10 @@ bool ParseFlags(int argc, char** argv) {
 std::string_view TransportUnderTest() { return transport_under_test; }
 
 const char* TestAddress() { return test_address; }
+
+std::string ScheduleOptions() {
+  return seed == nullptr ? std::string()
+                         : std::string("schedule=stepped seed=") + seed;
+}
 
 }  // namespace rpma::test

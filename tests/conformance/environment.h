@@ -2,11 +2,15 @@
 // What the command line says about the transport under test:
 //
 //   conformance_test [--transport=emulator|verbs] [--address=ADDRESS]
-//                    [GoogleTest's flags]
+//                    [--stepped=SEED] [GoogleTest's flags]
+//
+// With --stepped the emulator's worlds are stepped: the seed orders what
+// happens. Tests that no such world can run are left out, which is said.
 
 #ifndef RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
 #define RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_
 
+#include <string>
 #include <string_view>
 
 namespace rpma::test {
@@ -21,6 +25,9 @@ std::string_view TransportUnderTest();
 
 // An address of this host with a device behind it. Tests play both sides.
 const char* TestAddress();
+
+// What makes a fabric of the emulator as the command line says; "": nothing.
+std::string ScheduleOptions();
 
 }  // namespace rpma::test
 

@@ -59,6 +59,8 @@ class EventsTest : public ConformanceTest {
     EXPECT_THAT(rpma_conn_cfg_set_compl_channel(cfg, true), IsOk());
     return cfg;
   }
+  void ExpectWoken(const std::function<int()>& wait,
+                   const std::function<void()>& deliver);
 };
 
 INSTANTIATE_TEST_SUITE_P(, EventsTest, ::testing::ValuesIn(Providers()),
@@ -108,9 +110,11 @@ TEST_P(EventsTest, EachConnectionRequestIsAnEdge) {
   const EdgeWatch watch(EndpointFd(endpoint));
   EXPECT_FALSE(watch.Fires());
   const Conn first = Connect(NewRequest(port));
+  EXPECT_TRUE(BecomesReadable(EndpointFd(endpoint)));
   EXPECT_TRUE(watch.Fires());
   EXPECT_FALSE(watch.Fires());
   const Conn second = Connect(NewRequest(port));
+  Emulation::Step();
   EXPECT_TRUE(watch.Fires());
   NextRequest(endpoint);
   NextRequest(endpoint);
@@ -294,11 +298,9 @@ TEST_P(EnodataTest, NonBlockingCallsWithoutEventsHaveNoEvent) {
 
 // Calls `wait` in a thread, makes what it waits for happen with `deliver`, and
 // expects that the wait succeeds.
-void ExpectWoken(const std::function<int()>& wait,
-                 const std::function<void()>& deliver) {
-  std::thread waiter([&] { EXPECT_THAT(wait(), IsOk()); });
-  deliver();
-  waiter.join();
+void EventsTest::ExpectWoken(const std::function<int()>& wait,
+                             const std::function<void()>& deliver) {
+  InThreads({[&] { EXPECT_THAT(wait(), IsOk()); }, deliver});
 }
 
 TEST_P(EventsTest, RequestWakesABlockedEndpoint) {

@@ -2,6 +2,9 @@
 
 #include "tests/conformance/fixture.h"
 
+#include <latch>
+#include <thread>
+
 #include "tests/conformance/environment.h"
 
 namespace rpma::test {
@@ -10,7 +13,8 @@ void ConformanceTest::SetUp() {
   world_.emplace(WorldOptions{
       .emulated = provider().emulated,
       .profile = provider().name,
-      .options = std::string(provider().options) + " " + device_options(),
+      .options =
+          ScheduleOptions() + " " + provider().options + " " + device_options(),
       .extend = [this](Emulation& emulation) { Extend(emulation); },
       .client_address = address(),
       .server_address = server_address()});
@@ -24,6 +28,34 @@ void ConformanceTest::ExpectExplained(
     const End& end, const ::testing::Matcher<std::string>& why) {
   if (!provider().emulated) return;
   EXPECT_THAT(emulation().Explain(end.qp_num), why);
+}
+
+void ConformanceTest::ComeToRest() {
+  constexpr int kMostSteps = 100000;
+  int steps = 0;
+  while (steps < kMostSteps && Emulation::Step()) ++steps;
+  EXPECT_LT(steps, kMostSteps) << "the world does not come to rest";
+}
+
+void ConformanceTest::InThreads(
+    const std::vector<std::function<void()>>& bodies) {
+  // None may wait before all take part: it could wait for those that do not.
+  std::latch all_attached(static_cast<ptrdiff_t>(bodies.size()));
+  std::vector<std::jthread> threads;
+  for (const auto& body : bodies) {
+    threads.emplace_back([&] {
+      rpma_emu_fabric* const fabric =
+          provider().emulated ? emulation().fabric() : nullptr;
+      if (fabric != nullptr) {
+        EXPECT_THAT(rpma_emu_thread_attach(fabric), IsOk());
+      }
+      all_attached.arrive_and_wait();
+      body();
+      if (fabric != nullptr) {
+        EXPECT_THAT(rpma_emu_thread_detach(fabric), IsOk());
+      }
+    });
+  }
 }
 
 void ConformanceTest::Disconnect(const Pair& pair) {

@@ -11,8 +11,10 @@
 #include <gtest/gtest.h>
 #include <librpma.h>
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/conformance/provider.h"
 #include "tests/support/emulation.h"
@@ -74,6 +76,14 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   // that match; "" if none did. Only emulated devices explain.
   void ExpectExplained(const End& end,
                        const ::testing::Matcher<std::string>& why);
+
+  // In a stepped world all steps are made: what was begun has happened then, as
+  // it has elsewhere by itself, and so have all time-outs.
+  static void ComeToRest();
+
+  // Runs each in a thread of its own and waits for their ends. In a stepped
+  // world they take part in it.
+  void InThreads(const std::vector<std::function<void()>>& bodies);
 
   // Lets both ends disconnect, the client first, and fetches all events.
   void Disconnect(const Pair& pair);

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/conformance/deviations.h"
 #include "tests/conformance/environment.h"
 
 int main(int argc, char** argv) {
   if (!rpma::test::ParseFlags(argc, argv)) return 2;
   testing::InitGoogleMock(&argc, argv);
+  const bool stepped = !rpma::test::ScheduleOptions().empty();
+  if (stepped && !rpma::test::LeaveOutDeviations()) return 2;
   return RUN_ALL_TESTS();
 }

@@ -175,6 +175,7 @@ class OverrunTest : public ConformanceTest {
     for (uint64_t i = 1; i <= 4; ++i) {
       EXPECT_THAT(pair.client.Write(i, 0, 0, 8), IsOk());
     }
+    ComeToRest();
     return pair;
   }
   // The completions that found room.

@@ -58,7 +58,7 @@ TEST_P(TeardownTest, DisconnectingAtTheSameTimeClosesBothSides) {
   ASSERT_THAT(rpma_conn_disconnect(pair.server.conn), IsOk());
   EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
   EXPECT_EQ(NextEvent(pair.client.conn), RPMA_CONN_CLOSED);
-  ExpectOnlyTimeWaitEvents(pair.client, pair.server);
+  // There is no time-wait if the two messages (DREQ) have crossed.
 }
 
 TEST_P(TeardownTest, InitiatorIsClosedEvenIfTheOtherSideStaysSilent) {
@@ -157,6 +157,7 @@ TEST_P(TeardownTest, CompletionsFromBeforeTheDisconnectStay) {
   const Pair pair = ConnectedPair();
   ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
   ASSERT_THAT(pair.client.Send(2, 0, 8), IsOk());
+  ComeToRest();
   Disconnect(pair);
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(2, IBV_WC_SEND, pair.client.qp_num));
@@ -208,7 +209,7 @@ TEST_P(TeardownTest, ConnectionCanBeDeletedWithEventsUnread) {
   const Endpoint endpoint = Listen(port);
   Conn client = Connect(NewRequest(port));
   Conn server = Connect(NextRequest(endpoint));
-  EXPECT_TRUE(HasEvent(client));
+  EXPECT_TRUE(BecomesReadable(EventFd(client)));
   client.reset();
   server.reset();
 }

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -49,12 +48,9 @@ TEST_P(ThreadsTest, TwoThreadsServeOneEndpoint) {
   constexpr int kRounds = 100;
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i) {
-    threads.emplace_back([&] { ServeClients(endpoint, kRounds); });
-    threads.emplace_back([&] { ConnectClients(port, kRounds); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto serve = [&] { ServeClients(endpoint, kRounds); };
+  const auto connect = [&] { ConnectClients(port, kRounds); };
+  InThreads({serve, connect, serve, connect});
 }
 
 TEST_P(ThreadsTest, EachRequestGoesToOneThread) {
@@ -72,9 +68,7 @@ TEST_P(ThreadsTest, EachRequestGoesToOneThread) {
                   IsOk());
     }
   };
-  std::thread first(take), second(take);
-  first.join();
-  second.join();
+  InThreads({take, take});
   for (const Conn& client : clients) {
     EXPECT_EQ(NextEvent(client), RPMA_CONN_REJECTED);
   }
@@ -92,9 +86,9 @@ TEST_P(ThreadsTest, PairsOfDifferentThreadsDoNotDisturbEachOther) {
       Disconnect(pair);
     }
   };
-  std::thread first(run, NewPort()), second(run, NewPort());
-  first.join();
-  second.join();
+  const std::string first = NewPort();
+  const std::string second = NewPort();
+  InThreads({[&] { run(first); }, [&] { run(second); }});
 }
 
 TEST_P(ThreadsTest, BothSidesMayDisconnectAtTheSameTime) {
@@ -104,20 +98,19 @@ TEST_P(ThreadsTest, BothSidesMayDisconnectAtTheSameTime) {
       EXPECT_THAT(rpma_conn_disconnect(conn), IsOk());
       EXPECT_EQ(NextEvent(conn), RPMA_CONN_CLOSED);
     };
-    std::thread client(disconnect, std::cref(pair.client.conn));
-    std::thread server(disconnect, std::cref(pair.server.conn));
-    client.join();
-    server.join();
+    InThreads({[&] { disconnect(pair.client.conn); },
+               [&] { disconnect(pair.server.conn); }});
   }
 }
 
 TEST_P(ThreadsTest, OneSideMayBeDeletedWhileTheOtherDisconnects) {
   for (int round = 0; round < 100; ++round) {
     Pair pair = ConnectedPair();
-    std::thread client([&] { pair.client.conn.reset(); });
-    EXPECT_THAT(rpma_conn_disconnect(pair.server.conn), IsOk());
-    EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
-    client.join();
+    InThreads({[&] { pair.client.conn.reset(); },
+               [&] {
+                 EXPECT_THAT(rpma_conn_disconnect(pair.server.conn), IsOk());
+                 EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);
+               }});
   }
 }
 
@@ -132,9 +125,7 @@ TEST_P(ThreadsTest, OnePeerAndOneConfigurationServeManyThreads) {
       EXPECT_THAT(rpma_conn_cfg_set_cq_size(cfg, 20), IsOk());
     }
   };
-  std::thread first(prepare), second(prepare);
-  first.join();
-  second.join();
+  InThreads({prepare, prepare});
 }
 
 // Runs `body` in a thread that would end at its first cancellation point; says

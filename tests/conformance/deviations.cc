@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "tests/conformance/deviations.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace rpma::test {
+namespace {
+
+struct Deviation {
+  std::string_view suite;
+  std::string_view test;
+  const char* reason;
+};
+
+constexpr char kSleeps[] =
+    "a wait makes steps, and fails when none is left; it never sleeps, so no "
+    "signal interrupts it";
+constexpr char kAnyOrder[] =
+    "which of several clients comes first is up to the seed";
+
+constexpr Deviation kDeviations[] = {
+    {"EventsTest", "SignalsInterruptTheWaitForARequest", kSleeps},
+    {"EventsTest", "SignalsInterruptTheWaitForAnEvent", kSleeps},
+    {"EventsTest", "SignalsInterruptTheWaitForACompletion", kSleeps},
+    {"EventsTest", "SignalsInterruptTheWaitOnASharedChannel", kSleeps},
+    {"ConcurrencyTest", "ThreadsMayWaitForOneQueue",
+     "its main thread waits for the others outside of librpma, and they for "
+     "what it posts then"},
+    {"ConcurrencyTest", "PollerSeesTheBytesBeforeTheFlagThatFollowsThem",
+     "a thread that only looks at its memory makes no steps"},
+    {"LimitsTest", "AcceptingGoesOnOnceDescriptorsAreFree", kAnyOrder},
+    {"SrqFairnessTest", "FloodDoesNotStarveOtherClients", kAnyOrder},
+};
+
+// Of a test with parameters, whose full name is "Prefix/Suite.Test/Parameter".
+bool Is(const Deviation& deviation, std::string_view suite,
+        std::string_view test) {
+  const size_t slash = suite.find('/');
+  if (slash != suite.npos) suite.remove_prefix(slash + 1);
+  return suite == deviation.suite &&
+         test.substr(0, test.find('/')) == deviation.test;
+}
+
+bool Exists(const Deviation& deviation) {
+  const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const ::testing::TestSuite& suite = *all.GetTestSuite(i);
+    for (int k = 0; k < suite.total_test_count(); ++k) {
+      if (Is(deviation, suite.name(), suite.GetTestInfo(k)->name())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool LeaveOutDeviations() {
+  std::string filter = GTEST_FLAG_GET(filter);
+  char before = filter.find('-') == filter.npos ? '-' : ':';
+  for (const Deviation& deviation : kDeviations) {
+    std::string name(deviation.suite);
+    name.append(".").append(deviation.test);
+    if (!Exists(deviation)) {
+      std::fprintf(stderr, "there is no %s to leave out\n", name.c_str());
+      return false;
+    }
+    std::printf("left out: %s: %s\n", name.c_str(), deviation.reason);
+    filter += before + ("*" + name) + "/*";
+    before = ':';
+  }
+  GTEST_FLAG_SET(filter, filter);
+  return true;
+}
+
+}  // namespace rpma::test
