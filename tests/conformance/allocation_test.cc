@@ -115,14 +115,6 @@ TEST_P(AllocationTest, RequestsThatFail) {
   EXPECT_NO_ALLOCATION(0, end.Recv(3, 0, 8));
 }
 
-TEST_P(AllocationTest, FullQueues) {
-  const End& end = client();
-  while (end.Write(1, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR) == 0) continue;
-  while (end.Recv(1, 0, 8) == 0) continue;
-  EXPECT_NO_ALLOCATION(RPMA_E_PROVIDER, end.Write(1, 0, 0, 8));
-  EXPECT_NO_ALLOCATION(RPMA_E_PROVIDER, end.Recv(1, 0, 8));
-}
-
 TEST_P(AllocationTest, ReceivesOfRequestsAndSharedQueues) {
   const Region region(client_peer(), 64);
   const ConnReq request = NewRequest(NewPort());
@@ -302,6 +294,21 @@ TEST_P(AllocationTest, EndsOfObjects) {
   EXPECT_NO_ALLOCATION(0, rpma_mr_dereg(mr.address()));
   EXPECT_NO_ALLOCATION(0, rpma_mr_remote_delete(client().remote.address()));
   EXPECT_NO_ALLOCATION(0, rpma_peer_delete(peer.address()));
+}
+
+class FullQueuesTest : public AllocationTest {};
+
+INSTANTIATE_TEST_SUITE_P(
+    , FullQueuesTest,
+    ::testing::ValuesIn(With(&Provider::frees_slots_when_polled, Providers())),
+    ProviderName);
+
+TEST_P(FullQueuesTest, RefuseWithoutAllocating) {
+  const End& end = client();
+  while (end.Write(1, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR) == 0) continue;
+  while (end.Recv(1, 0, 8) == 0) continue;
+  EXPECT_NO_ALLOCATION(RPMA_E_PROVIDER, end.Write(1, 0, 0, 8));
+  EXPECT_NO_ALLOCATION(RPMA_E_PROVIDER, end.Recv(1, 0, 8));
 }
 
 }  // namespace

@@ -124,19 +124,27 @@ TEST_P(EndpointTest, PortIsFreeWhileItsConnectionsLive) {
 
 // --- Addresses ---------------------------------------------------------------
 
-TEST_P(EndpointTest, LoopbackAddressesConnect) {
+class LoopbackTest : public EndpointTest {};
+
+INSTANTIATE_TEST_SUITE_P(
+    , LoopbackTest,
+    ::testing::ValuesIn(With(&Provider::serves_loopback_addresses,
+                             Providers())),
+    ProviderName);
+
+TEST_P(LoopbackTest, AddressesConnect) {
   ExpectConnects("127.0.0.1", "127.0.0.1");
   ExpectConnects("::1", "::1");
   ExpectConnects("localhost", "localhost");
 }
 
-TEST_P(EndpointTest, WildcardsAcceptOnEveryAddress) {
+TEST_P(LoopbackTest, WildcardsAcceptOnEveryAddress) {
   ExpectConnects("0.0.0.0", "127.0.0.1");
   ExpectConnects("0.0.0.0", "127.0.0.2");
   ExpectConnects("::", "::1");
 }
 
-TEST_P(EndpointTest, EndpointOfOneAddressDoesNotServeAnother) {
+TEST_P(LoopbackTest, EndpointOfOneAddressDoesNotServeAnother) {
   const std::string port = NewPort();
   Endpoint endpoint;
   ASSERT_THAT(rpma_ep_listen(server_peer(), "127.0.0.2", port.c_str(),

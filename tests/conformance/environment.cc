@@ -63,4 +63,9 @@ std::string ScheduleOptions() {
                          : std::string("schedule=stepped seed=") + seed;
 }
 
+int FirstPort() {
+  const char* const shard = std::getenv("GTEST_SHARD_INDEX");
+  return 7300 + 1000 * (shard != nullptr ? std::atoi(shard) : 0);
+}
+
 }  // namespace rpma::test

@@ -29,6 +29,10 @@ const char* TestAddress();
 // What makes a fabric of the emulator as the command line says; "": nothing.
 std::string ScheduleOptions();
 
+// The first of the ports that a test may listen on. Shards, which may run at
+// once on one device, have ranges of their own.
+int FirstPort();
+
 }  // namespace rpma::test
 
 #endif  // RPMA_TESTS_CONFORMANCE_ENVIRONMENT_H_

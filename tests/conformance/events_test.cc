@@ -42,12 +42,22 @@ class EdgeWatch {
   ~EdgeWatch() { close(epoll_); }
 
   // Whether there was an edge since the last call.
-  bool Fires() const {
-    epoll_event event = {};
-    return epoll_wait(epoll_, &event, 1, 0) == 1;
+  bool Fires() const { return HasEdge(0); }
+  // The same, for which it is given time.
+  bool FiresInTime() const {
+    while (Emulation::IsStepped()) {
+      if (Fires()) return true;
+      if (!Emulation::Step()) return false;
+    }
+    return HasEdge(20'000);
   }
 
  private:
+  bool HasEdge(int timeout_ms) const {
+    epoll_event event = {};
+    return epoll_wait(epoll_, &event, 1, timeout_ms) == 1;
+  }
+
   int epoll_;
 };
 
@@ -110,12 +120,10 @@ TEST_P(EventsTest, EachConnectionRequestIsAnEdge) {
   const EdgeWatch watch(EndpointFd(endpoint));
   EXPECT_FALSE(watch.Fires());
   const Conn first = Connect(NewRequest(port));
-  EXPECT_TRUE(BecomesReadable(EndpointFd(endpoint)));
-  EXPECT_TRUE(watch.Fires());
+  EXPECT_TRUE(watch.FiresInTime());
   EXPECT_FALSE(watch.Fires());
   const Conn second = Connect(NewRequest(port));
-  Emulation::Step();
-  EXPECT_TRUE(watch.Fires());
+  EXPECT_TRUE(watch.FiresInTime());
   NextRequest(endpoint);
   NextRequest(endpoint);
   EXPECT_FALSE(watch.Fires());
@@ -127,7 +135,7 @@ TEST_P(EventsTest, EachConnectionEventIsAnEdge) {
   EXPECT_FALSE(watch.Fires());
   ASSERT_THAT(rpma_conn_disconnect(pair.client.conn), IsOk());
   EXPECT_TRUE(BecomesReadable(EventFd(pair.server.conn)));
-  EXPECT_TRUE(watch.Fires());
+  EXPECT_TRUE(watch.FiresInTime());
   EXPECT_FALSE(watch.Fires());
 }
 
@@ -138,7 +146,7 @@ TEST_P(EventsTest, EachArmedCompletionIsAnEdge) {
   for (uint64_t i = 0; i < 3; ++i) {
     ASSERT_THAT(pair.client.Write(i, 0, 0, 8), IsOk());
     EXPECT_TRUE(BecomesReadable(CompletionFd(pair.client.cq)));
-    EXPECT_TRUE(watch.Fires());
+    EXPECT_TRUE(watch.FiresInTime());
     EXPECT_FALSE(watch.Fires());
     EXPECT_THAT(rpma_cq_wait(pair.client.cq), IsOk());
     EXPECT_FALSE(watch.Fires());

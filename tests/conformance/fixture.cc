@@ -17,7 +17,8 @@ void ConformanceTest::SetUp() {
           ScheduleOptions() + " " + provider().options + " " + device_options(),
       .extend = [this](Emulation& emulation) { Extend(emulation); },
       .client_address = address(),
-      .server_address = server_address()});
+      .server_address = server_address(),
+      .first_port = FirstPort()});
 }
 
 void ConformanceTest::TearDown() { world_.reset(); }

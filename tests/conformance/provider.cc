@@ -27,6 +27,8 @@ constexpr Provider kRoce = {
     .closed_waits_for_peer = true,
     .send_to_failed_peer = IBV_WC_RETRY_EXC_ERR,
     .time_wait_event = true,
+    .failed_accept_rejects = false,
+    .serves_loopback_addresses = true,
     .on_demand_paging = false,
     .advise_mr = false,
     .send_with_imm = true,
@@ -36,10 +38,17 @@ constexpr Provider kRoce = {
     .write_dst_usages = RPMA_MR_USAGE_WRITE_DST,
     .atomic_write_opcode = IBV_WC_RDMA_WRITE,
     .native_flush = false,
+    .frees_slots_when_polled = true,
+    .exact_queue_sizes = true,
+    .flushes_late_sends = true,
+    .flushes_late_receives = true,
     .waits_for_receive = true,
     .completes_when_sent = false,
     .error_ends_connection = false,
     .unwritable_receive = IBV_WC_LOC_PROT_ERR,
+    .short_receive = IBV_WC_LOC_LEN_ERR,
+    .too_long_send = IBV_WC_REM_INV_REQ_ERR,
+    .unreadable_source = IBV_WC_LOC_PROT_ERR,
 };
 
 constexpr Provider kIb = [] {
@@ -61,6 +70,8 @@ constexpr Provider kIwarp = {
     .closed_waits_for_peer = false,
     .send_to_failed_peer = IBV_WC_WR_FLUSH_ERR,
     .time_wait_event = false,
+    .failed_accept_rejects = false,
+    .serves_loopback_addresses = true,
     .on_demand_paging = false,
     .advise_mr = false,
     .send_with_imm = false,
@@ -71,44 +82,53 @@ constexpr Provider kIwarp = {
     .write_dst_usages = RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_DST,
     .atomic_write_opcode = IBV_WC_RDMA_WRITE,
     .native_flush = false,
+    .frees_slots_when_polled = true,
+    .exact_queue_sizes = true,
+    .flushes_late_sends = true,
+    .flushes_late_receives = true,
     .waits_for_receive = false,
     .completes_when_sent = true,
     .error_ends_connection = true,
     .unwritable_receive = IBV_WC_GENERAL_ERR,
+    .short_receive = IBV_WC_LOC_LEN_ERR,
+    .too_long_send = IBV_WC_REM_INV_REQ_ERR,
+    .unreadable_source = IBV_WC_LOC_PROT_ERR,
 };
 
-constexpr Provider kRoceNic = [] {
-  Provider nic = kRoce;
-  nic.name = "roce-nic";
+constexpr Provider Nic(const char* name, Provider nic) {
+  nic.name = name;
   nic.emulated = false;
+  // The kernel refuses the request itself when rdma_accept() fails
+  // (drivers/infiniband/core/cma.c).
+  nic.failed_accept_rejects = true;
+  nic.serves_loopback_addresses = false;
+  nic.exact_queue_sizes = false;
   return nic;
-}();
+}
 
-constexpr Provider kIbNic = [] {
-  Provider nic = kIb;
-  nic.name = "ib-nic";
-  nic.emulated = false;
-  return nic;
-}();
-
-constexpr Provider kIwarpNic = [] {
-  Provider nic = kIwarp;
-  nic.name = "iwarp-nic";
-  nic.emulated = false;
-  return nic;
-}();
+constexpr Provider kRoceNic = Nic("roce-nic", kRoce);
+constexpr Provider kIbNic = Nic("ib-nic", kIb);
+constexpr Provider kIwarpNic = Nic("iwarp-nic", kIwarp);
 
 // The kernel's soft-RoCE (drivers/infiniband/sw/rxe).
 constexpr Provider kRxe = [] {
-  Provider rxe = kRoceNic;
-  rxe.name = "rxe";
+  Provider rxe = Nic("rxe", kRoce);
+  rxe.frees_slots_when_polled = false;
+  rxe.flushes_late_receives = false;
+  // Not as the specification wants it: IBTA 9.7.5.2, 9.9.
+  rxe.unwritable_receive = IBV_WC_LOC_QP_OP_ERR;
+  rxe.short_receive = IBV_WC_LOC_QP_OP_ERR;
+  rxe.too_long_send = IBV_WC_REM_OP_ERR;
+  rxe.unreadable_source = IBV_WC_LOC_QP_OP_ERR;
   return rxe;
 }();
 
 // The kernel's soft-iWARP (drivers/infiniband/sw/siw).
 constexpr Provider kSiw = [] {
-  Provider siw = kIwarpNic;
-  siw.name = "siw";
+  Provider siw = Nic("siw", kIwarp);
+  siw.frees_slots_when_polled = false;
+  siw.flushes_late_sends = false;
+  siw.flushes_late_receives = false;
   return siw;
 }();
 

@@ -42,6 +42,11 @@ struct Provider {
   ibv_wc_status send_to_failed_peer;
   // A second CLOSED follows the first when time-wait is over.
   bool time_wait_event;
+  // An acceptance that fails refuses the request, so that it cannot be refused
+  // once more.
+  bool failed_accept_rejects;
+  // 127.0.0.1, ::1 and the addresses of other interfaces lead to the device.
+  bool serves_loopback_addresses;
 
   bool on_demand_paging;
   bool advise_mr;
@@ -61,6 +66,16 @@ struct Provider {
   // The device flushes by itself, if the other side allows; else by a read.
   bool native_flush;
 
+  // A slot of the send queue is free again once a later completion was polled;
+  // else once its request was executed.
+  bool frees_slots_when_polled;
+  // Queues hold exactly what was asked for; else the device rounds up.
+  bool exact_queue_sizes;
+  // What is posted after the queue pair failed is flushed; else it never
+  // completes.
+  bool flushes_late_sends;
+  bool flushes_late_receives;
+
   // A SEND to a side that has posted no receive waits for one (RNR NAK); else
   // it ends the connection.
   bool waits_for_receive;
@@ -71,6 +86,11 @@ struct Provider {
   bool error_ends_connection;
   // How a receive ends whose buffer the device may not write.
   ibv_wc_status unwritable_receive;
+  // How a receive ends that is too short for its message, and the SEND.
+  ibv_wc_status short_receive;
+  ibv_wc_status too_long_send;
+  // How a request ends whose source the device may not read.
+  ibv_wc_status unreadable_source;
 
   // How a request ends that the other side refused with `status`.
   ibv_wc_status RefusedSend(ibv_wc_status status) const {

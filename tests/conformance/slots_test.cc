@@ -35,8 +35,10 @@ class SlotsTest : public ConformanceTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, SlotsTest, ::testing::ValuesIn(Providers()),
-                         ProviderName);
+INSTANTIATE_TEST_SUITE_P(
+    , SlotsTest,
+    ::testing::ValuesIn(With(&Provider::frees_slots_when_polled, Providers())),
+    ProviderName);
 
 TEST_P(SlotsTest, FullSendQueueRefusesEveryKindOfRequest) {
   const Pair pair = PairWithFourSlots();
@@ -140,10 +142,11 @@ TEST_P(SlotsTest, FullReceiveQueueOfARequestRefusesReceives) {
 
 class WaitingSlotsTest : public SlotsTest {};
 
-INSTANTIATE_TEST_SUITE_P(, WaitingSlotsTest,
-                         ::testing::ValuesIn(With(&Provider::waits_for_receive,
-                                                  Providers())),
-                         ProviderName);
+INSTANTIATE_TEST_SUITE_P(
+    , WaitingSlotsTest,
+    ::testing::ValuesIn(With(&Provider::exact_queue_sizes,
+                             With(&Provider::waits_for_receive, Providers()))),
+    ProviderName);
 
 TEST_P(WaitingSlotsTest, MessagesWithoutAReceiveFillTheQueue) {
   const Pair pair = PairWithFourSlots();

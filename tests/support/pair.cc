@@ -14,7 +14,7 @@
 namespace rpma::test {
 namespace {
 
-constexpr std::chrono::milliseconds kDeadline = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kDeadline = std::chrono::seconds(60);
 
 bool PollsReadable(int fd, std::chrono::milliseconds timeout) {
   pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};

@@ -22,7 +22,8 @@ World::World(const WorldOptions& options)
       server_address_(options.server_address),
       client_context_((Emulate(options), DeviceAt(client_address_))),
       server_context_(DeviceAt(server_address_)),
-      census_(fabric()) {
+      census_(fabric()),
+      next_port_(options.first_port) {
   EXPECT_THAT(rpma_peer_new(client_context_, client_peer_.address()), IsOk());
   EXPECT_THAT(rpma_peer_new(server_context_, server_peer_.address()), IsOk());
 }

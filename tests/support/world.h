@@ -28,6 +28,7 @@ struct WorldOptions {
   std::function<void(Emulation&)> extend = {};
   std::string client_address = "127.0.0.1";
   std::string server_address = "127.0.0.1";
+  int first_port = 7300;  // of those that NewPort() gives
 };
 
 // When it ends nothing may be left: no object, no descriptor, no message of an
@@ -80,7 +81,7 @@ class World {
   CensusGuard census_;
   Peer client_peer_;
   Peer server_peer_;
-  int next_port_ = 7300;
+  int next_port_;
 };
 
 }  // namespace rpma::test
