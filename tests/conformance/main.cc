@@ -4,13 +4,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 #include "tests/conformance/deviations.h"
 #include "tests/conformance/environment.h"
+#include "tests/conformance/provider.h"
+
+namespace rpma::test {
+namespace {
+
+// As in the table of deviations.
+std::string_view WhereTestsRun() {
+  if (!ScheduleOptions().empty()) return "stepped";
+  const std::vector<const Provider*> providers = Providers();
+  const bool real = !providers.empty() && !providers.front()->emulated;
+  return real ? providers.front()->name : "emulated";
+}
+
+}  // namespace
+}  // namespace rpma::test
 
 int main(int argc, char** argv) {
   if (!rpma::test::ParseFlags(argc, argv)) return 2;
   testing::InitGoogleMock(&argc, argv);
-  const bool stepped = !rpma::test::ScheduleOptions().empty();
-  if (stepped && !rpma::test::LeaveOutDeviations()) return 2;
+  if (!rpma::test::LeaveOutDeviations(rpma::test::WhereTestsRun())) return 2;
   return RUN_ALL_TESTS();
 }
