@@ -4,6 +4,7 @@
 #include "emulator/device.h"
 
 #include <endian.h>
+#include <sys/mman.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -38,6 +39,14 @@ uint64_t PagesAround(uintptr_t start, size_t length) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t first = start / page;
   return ((start + length - 1) / page - first + 1) * page;
+}
+
+// Whether all of these pages are mapped: msync(2) says so, and MS_ASYNC does
+// nothing else.
+bool AreMapped(uintptr_t start, uint64_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  return msync(reinterpret_cast<void*>(start / page * page), bytes, MS_ASYNC) ==
+         0;
 }
 
 // Counts an object on behalf of its maker, up to a limit.
@@ -184,6 +193,7 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
   std::unique_ptr<MemoryRegion> made(new (std::nothrow) MemoryRegion{});
   if (made == nullptr) return ENOMEM;
   if (pins) made->locked = PagesAround(start, length);
+  if (pins && !AreMapped(start, made->locked)) return EFAULT;
   if (!impl_->Lock(made->locked)) return ENOMEM;
   made->context = context();
   made->pd = pd;

@@ -87,7 +87,8 @@ constexpr Profile kIb = {
 };
 
 // As siw: drivers/infiniband/sw/siw/siw.h. MPA private data may have 512 bytes
-// (RFC 5044 7.1), of which struct rdma_conn_param can say 255.
+// (RFC 5044 7.1), of which struct rdma_conn_param can say 255. siw takes four
+// of these for the read depths (RFC 6581 9) and loses messages that have more.
 constexpr Profile kIwarp = {
     .name = "iwarp",
     .transport = IBV_TRANSPORT_IWARP,
@@ -113,8 +114,8 @@ constexpr Profile kIwarp = {
                .max_qp_rd_atom = 128,
                .max_qp_init_rd_atom = 128,
                .max_msg_sz = UINT32_MAX},
-    .private_data = {.connect = 255,
-                     .accept = 255,
+    .private_data = {.connect = 251,
+                     .accept = 251,
                      .reject = 255,
                      .padded = false},
     .timers = kCmaTimers,

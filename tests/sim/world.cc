@@ -45,8 +45,8 @@ Rules RulesOf(const Scenario& scenario) {
   rules.is_iwarp = scenario.profile == "iwarp";
   rules.is_stepped = scenario.asked.schedule == Schedule::kStepped;
   rules.pads_private_data = !rules.is_iwarp;
-  rules.max_request_data = rules.is_iwarp ? 255 : 56;
-  rules.max_accept_data = rules.is_iwarp ? 255 : 196;
+  rules.max_request_data = rules.is_iwarp ? 251 : 56;
+  rules.max_accept_data = rules.is_iwarp ? 251 : 196;
   rules.max_qp_wr = 32;
   rules.max_cqe = 64;
   rules.max_srq_wr = 64;
