@@ -191,6 +191,23 @@ TEST_P(StatusTest, WriteOneByteTooFarWritesNothing) {
   EXPECT_THAT(target.bytes(), Each(0));
 }
 
+TEST_P(StatusTest, KeyOfARegionDoesNotOpenTheNextOneInItsPlace) {
+  Region target(server_peer(), 4096);
+  const MrDescriptor old = target.Descriptor();
+  target.Deregister();
+  LocalMr next;
+  ASSERT_THAT(rpma_mr_reg(server_peer(), target.bytes().data(), 4096,
+                          kAllUsages, next.address()),
+              IsOk());
+  Pair pair = PairWithReceives();
+  pair.client.region->Fill(0xff);
+  pair.client.remote = FromDescriptor(old);
+  ASSERT_THAT(pair.client.Write(3, 0, 0, 64), IsOk());
+  ExpectRefused(pair, 3, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR));
+  ExpectExplained(pair.client, HasSubstr("was deregistered"));
+  EXPECT_THAT(target.bytes(), Each(0));
+}
+
 TEST_P(StatusTest, RequestOfNoBytesChecksNoKey) {
   Region target(server_peer(), 4096);
   Pair pair = ConnectedPair();
