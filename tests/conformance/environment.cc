@@ -10,7 +10,7 @@
 namespace rpma::test {
 namespace {
 
-const char* test_address = "127.0.0.1";
+const char* test_address = nullptr;
 const char* transport_under_test = "emulator";
 const char* seed = nullptr;
 
@@ -56,7 +56,12 @@ bool ParseFlags(int argc, char** argv) {
 
 std::string_view TransportUnderTest() { return transport_under_test; }
 
-const char* TestAddress() { return test_address; }
+const char* TestAddress() {
+  if (test_address != nullptr) return test_address;
+  const char* const of_device = std::getenv("RPMA_ADDRESS");
+  return TransportUnderTest() == "verbs" && of_device != nullptr ? of_device
+                                                                 : "127.0.0.1";
+}
 
 std::string ScheduleOptions() {
   return seed == nullptr ? std::string()

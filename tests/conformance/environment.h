@@ -23,7 +23,8 @@ bool ParseFlags(int argc, char** argv);
 // "emulator" or "verbs".
 std::string_view TransportUnderTest();
 
-// An address of this host with a device behind it. Tests play both sides.
+// An address of this host with a device behind it: --address, or for verbs
+// RPMA_ADDRESS of the environment. Tests play both sides.
 const char* TestAddress();
 
 // What makes a fabric of the emulator as the command line says; "": nothing.

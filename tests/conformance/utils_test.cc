@@ -30,7 +30,15 @@ INSTANTIATE_TEST_SUITE_P(, RemoteHostTest,
                          ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
-TEST_P(UtilsTest, LoopbackAddressesLeadToADevice) {
+class LoopbackDeviceTest : public ConformanceTest {};
+
+INSTANTIATE_TEST_SUITE_P(
+    , LoopbackDeviceTest,
+    ::testing::ValuesIn(With(&Provider::serves_loopback_addresses,
+                             Providers())),
+    ProviderName);
+
+TEST_P(LoopbackDeviceTest, IsThatOfTheHost) {
   for (const char* node : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
     for (const auto type : {kLocal, kRemote}) {
       SCOPED_TRACE(node);
