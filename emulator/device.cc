@@ -5,6 +5,7 @@
 
 #include <endian.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -42,11 +43,10 @@ uint64_t PagesAround(uintptr_t start, size_t length) {
 }
 
 // Whether all of these pages are mapped: msync(2) says so, and MS_ASYNC does
-// nothing else.
+// nothing else. By its number, as the function is a cancellation point.
 bool AreMapped(uintptr_t start, uint64_t bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  return msync(reinterpret_cast<void*>(start / page * page), bytes, MS_ASYNC) ==
-         0;
+  return syscall(SYS_msync, start / page * page, bytes, MS_ASYNC) == 0;
 }
 
 // Counts an object on behalf of its maker, up to a limit.
@@ -193,8 +193,11 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
   std::unique_ptr<MemoryRegion> made(new (std::nothrow) MemoryRegion{});
   if (made == nullptr) return ENOMEM;
   if (pins) made->locked = PagesAround(start, length);
-  if (pins && !AreMapped(start, made->locked)) return EFAULT;
   if (!impl_->Lock(made->locked)) return ENOMEM;
+  if (pins && !AreMapped(start, made->locked)) {
+    impl_->locked -= made->locked;
+    return EFAULT;
+  }
   made->context = context();
   made->pd = pd;
   made->addr = addr;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that cannot be pinned, and a limit of what can be locked.
+// Memory that cannot be pinned or is not mapped, and a limit of what can be
+// locked.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -115,6 +117,23 @@ TEST_F(LockedMemoryTest, AFailedRegistrationLocksNothing) {
   EXPECT_EQ(device.RegMr(pd, memory_, page_, 0, &mr), 0);
   EXPECT_EQ(device.DeregMr(mr), 0);
   EXPECT_EQ(device.DeallocPd(pd), 0);
+}
+
+TEST_F(LockedMemoryTest, MemoryWithAHoleLocksNothing) {
+  auto* const start =
+      static_cast<std::byte*>(mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(start, MAP_FAILED);
+  ASSERT_EQ(munmap(start + page_, page_), 0);
+  MemoryRegion* mr = nullptr;
+  EXPECT_EQ(device_->RegMr(pd_, start, page_ + 1, 0, &mr), EFAULT);
+  EXPECT_EQ(mr, nullptr);
+  EXPECT_EQ(device_->RegMr(pd_, start, 3 * page_, 0, &mr), ENOMEM);
+  ASSERT_EQ(device_->RegMr(pd_, start, page_, 0, &mr), 0);
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+  ASSERT_EQ(Register(0, 2 * page_, &mr), 0);
+  EXPECT_EQ(device_->DeregMr(mr), 0);
+  EXPECT_EQ(munmap(start, page_), 0);
 }
 
 using PinningTest = RegistrationTest;
