@@ -30,6 +30,24 @@ constexpr char kRetriesForEver[] =
     "sends a request again for ever if nobody answers: it takes the retry "
     "count of 7 for no limit";
 
+constexpr char kCopiesBytes[] =
+    "copies a WRITE byte by byte; the specification promises no more, only an "
+    "ATOMIC WRITE is one store";
+
+// siw, as seen with Linux 6.1.
+constexpr char kLateRequests[] =
+    "what is posted after the connection ended is refused or never completes";
+constexpr char kOwnFailure[] =
+    "a request that fails on its own side leaves the receives there "
+    "outstanding";
+constexpr char kRefusedAtOnce[] =
+    "where nobody listens the TCP connection is refused within rdma_connect(), "
+    "so that rpma_conn_req_connect() fails and no event tells it";
+constexpr char kNoBuffer[] = "a receive without a buffer is refused";
+constexpr char kReadRights[] =
+    "neither the right to read the source of a READ nor that to write its "
+    "destination is checked";
+
 constexpr Deviation kDeviations[] = {
     {"stepped", "EventsTest", "SignalsInterruptTheWaitForARequest", kSleeps},
     {"stepped", "EventsTest", "SignalsInterruptTheWaitForAnEvent", kSleeps},
@@ -45,9 +63,7 @@ constexpr Deviation kDeviations[] = {
     {"stepped", "LimitsTest", "AcceptingGoesOnOnceDescriptorsAreFree",
      kAnyOrder},
     {"stepped", "SrqFairnessTest", "FloodDoesNotStarveOtherClients", kAnyOrder},
-    {"rxe", "AtomicWriteTest", "ReadersSeeTheOldOrTheNewWord",
-     "copies a WRITE byte by byte; the specification promises no more, only an "
-     "ATOMIC WRITE is one store"},
+    {"rxe", "AtomicWriteTest", "ReadersSeeTheOldOrTheNewWord", kCopiesBytes},
     {"rxe", "ConcurrencyTest", "ConnectionMayEndWhileTheOtherSideWrites",
      kRetriesForEver},
     {"rxe", "ConnectionTest", "ClientThatDisconnectsBeforeItsAnswerIsLost",
@@ -69,6 +85,36 @@ constexpr Deviation kDeviations[] = {
     {"rxe", "SrqFairnessTest", "FloodDoesNotStarveOtherClients",
      "whose message gets the next receive of a shared queue follows from the "
      "RNR timers of the clients, which no specification orders"},
+    {"siw", "AtomicWriteTest", "ReadersSeeTheOldOrTheNewWord", kCopiesBytes},
+    {"siw", "CommitTest", "NothingIsCommittedIfTheFlushFailed", kLateRequests},
+    {"siw", "ConcurrencyTest", "ConnectionMayEndWhileTheOtherSideWrites",
+     kLateRequests},
+    {"siw", "ConcurrencyTest", "NothingIsWrittenOnceDeregisteringReturned",
+     kLateRequests},
+    {"siw", "ConnectionTest", "AfterARejectionTheNextRequestSucceeds",
+     kRefusedAtOnce},
+    {"siw", "ConnectionTest", "PortWithoutListenerRejects", kRefusedAtOnce},
+    {"siw", "ConnectionTest", "ReceivesOfARejectedConnectionAreFlushed",
+     kRefusedAtOnce},
+    {"siw", "SendTest", "EmptyMessageMayTouchNoMemory", kNoBuffer},
+    {"siw", "SrqTest", "ConnectionHasNoReceiveQueueOfItsOwn",
+     "posting a receive to such a connection crashes in the driver"},
+    {"siw", "StatusTest", "AccessToAWrongRemoteRegionFailsBothSides",
+     kOwnFailure},
+    {"siw", "StatusTest", "MessageForAReceiveWithoutABufferFailsBothSides",
+     kNoBuffer},
+    {"siw", "StatusTest", "MessageOfAnotherPeerFailsTheRequesterAlone",
+     kOwnFailure},
+    {"siw", "StatusTest", "SourceOfAnotherPeerFailsTheRequesterAlone",
+     kOwnFailure},
+    {"siw", "StatusTest", "SideThatDidNotFailLearnsOfItWhenItSends",
+     kLateRequests},
+    {"siw", "TeardownTest", "SendOfTheClientFailsAfterTheServerDisconnected",
+     kLateRequests},
+    {"siw", "TeardownTest", "SendOfTheServerFailsAfterTheClientDisconnected",
+     kLateRequests},
+    {"siw", "UsageTest", "DestinationOfAReadMustBeWritable", kReadRights},
+    {"siw", "UsageTest", "SourceOfAReadMustBeReadable", kReadRights},
     {"siw", "PrivateDataTest", "RequestBeyondTheLimitIsRefusedAndConsumed",
      "it is sent with a length that wraps around, and gets lost"},
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,11 @@ std::string_view WhereTestsRun() {
 
 int main(int argc, char** argv) {
   if (!rpma::test::ParseFlags(argc, argv)) return 2;
+  if (rpma::test::Providers().empty()) {
+    std::fprintf(stderr, "no RDMA device has the address %s\n",
+                 rpma::test::TestAddress());
+    return 2;
+  }
   testing::InitGoogleMock(&argc, argv);
   if (!rpma::test::LeaveOutDeviations(rpma::test::WhereTestsRun())) return 2;
   return RUN_ALL_TESTS();

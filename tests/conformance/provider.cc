@@ -129,6 +129,7 @@ constexpr Provider kSiw = [] {
   siw.frees_slots_when_polled = false;
   siw.flushes_late_sends = false;
   siw.flushes_late_receives = false;
+  siw.unreadable_source = IBV_WC_LOC_QP_OP_ERR;
   return siw;
 }();
 
