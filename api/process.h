@@ -10,7 +10,8 @@
 //   2. Looking up a device (rpma_utils_get_ibv_context) uses the fabric chosen
 //      with rpma_emu_fabric_select(), if there is one;
 //   3. else what the environment variable RPMA_TRANSPORT names: "emulator", or
-//      "verbs", the default.
+//      "verbs", the default. Neither is had while an emulator of another build
+//      is in the process.
 // The variable is read with secure_getenv(); if the process runs with raised
 // privileges and it is therefore ignored, one WARNING says so.
 
@@ -57,7 +58,8 @@ void RegisterVerbs(Transport* verbs);
 // it. Safe to call before main(): the state is constant-initialised.
 // librpma_emu.so.0 calls it in librpma.so.0, so they must agree on the classes
 // that they share: `abi` is the caller's, which nobody passes by hand. If it is
-// not the same, nothing is installed, and CurrentTransport() fails.
+// not the same, nothing is installed, and from then on CurrentTransport() fails
+// unless a fabric of an emulator that fits is selected.
 void RegisterEmulator(EmulatorSource* source, uint64_t abi = kEmulatorAbi);
 
 // Installs what brings an emulator that is not linked in: `load` is called when
@@ -67,8 +69,8 @@ void RegisterEmulatorLoader(void (*load)());
 
 // The transport for looking up devices, by rules 2 and 3. kProvider, logged:
 // the transport asked for is unknown, not part of this build, or failed to
-// start; or an emulator of another build is in this process. May throw
-// std::bad_alloc.
+// start; or an emulator of another build is in this process. Not logged: the
+// loader loaded something that registered nothing. May throw std::bad_alloc.
 Rc CurrentTransport(Transport** transport);
 
 // The transport `context` belongs to. kProvider, logged: it is no emulated
