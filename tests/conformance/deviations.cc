@@ -85,7 +85,8 @@ constexpr Deviation kDeviations[] = {
     {"rxe", "SrqFairnessTest", "FloodDoesNotStarveOtherClients",
      "whose message gets the next receive of a shared queue follows from the "
      "RNR timers of the clients, which no specification orders"},
-    {"siw", "AtomicWriteTest", "ReadersSeeTheOldOrTheNewWord", kCopiesBytes},
+    {"siw", "AtomicWriteTest", "ReadersSeeTheOldOrTheNewWord",
+     "fails; torn words, as on rxe, are supposed and not looked for"},
     {"siw", "CommitTest", "NothingIsCommittedIfTheFlushFailed", kLateRequests},
     {"siw", "ConcurrencyTest", "ConnectionMayEndWhileTheOtherSideWrites",
      kLateRequests},
@@ -98,9 +99,10 @@ constexpr Deviation kDeviations[] = {
      kRefusedAtOnce},
     {"siw", "SendTest", "EmptyMessageMayTouchNoMemory", kNoBuffer},
     {"siw", "SrqTest", "ConnectionHasNoReceiveQueueOfItsOwn",
-     "posting a receive to such a connection crashes in the driver"},
+     "the process ends in it without a word: posting a receive to such a "
+     "connection is supposed to crash in the driver"},
     {"siw", "StatusTest", "AccessToAWrongRemoteRegionFailsBothSides",
-     kOwnFailure},
+     "waits for completions that do not come; why is not known"},
     {"siw", "StatusTest", "MessageForAReceiveWithoutABufferFailsBothSides",
      kNoBuffer},
     {"siw", "StatusTest", "MessageOfAnotherPeerFailsTheRequesterAlone",
