@@ -68,6 +68,21 @@ uint64_t SendOpsFlags(const QpConfig& config) {
          (config.want_flush ? kFlushOp : 0);
 }
 
+// Which of `wanted`, bits of send_ops_flags, the new queue pair has.
+uint64_t OpsOf(ibv_qp* qp, uint64_t wanted) {
+  uint64_t ops = 0;
+  if (wanted == 0) return ops;
+  [[maybe_unused]] const ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
+  if (extended == nullptr) return ops;
+#ifdef RPMA_HAVE_IBV_WR_ATOMIC_WRITE
+  if (extended->wr_atomic_write != nullptr) ops |= kAtomicWriteOp;
+#endif
+#ifdef RPMA_HAVE_IBV_WR_FLUSH
+  if (extended->wr_flush != nullptr) ops |= kFlushOp;
+#endif
+  return ops & wanted;
+}
+
 ibv_qp_init_attr_ex InitAttr(const QpConfig& config) {
   ibv_qp_init_attr_ex attr = {};
   attr.send_cq = config.send_cq;
@@ -352,8 +367,9 @@ Errno VerbsTransport::CreateQp(rdma_cm_id* id, const QpConfig& config,
   ibv_qp_init_attr_ex attr = InitAttr(config);
   const Errno error = Done([&] { return rdma_create_qp_ex(id, &attr); });
   if (error != Errno::kOk) return error;
-  *caps = {.atomic_write = (attr.send_ops_flags & kAtomicWriteOp) != 0,
-           .flush = (attr.send_ops_flags & kFlushOp) != 0};
+  const uint64_t ops = OpsOf(id->qp, SendOpsFlags(config));
+  *caps = {.atomic_write = (ops & kAtomicWriteOp) != 0,
+           .flush = (ops & kFlushOp) != 0};
   return Errno::kOk;
 }
 

@@ -269,8 +269,16 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
   Fake().qp_attr = *attr;
   const int result = CALLED(id);
   if (result != 0) return result;
-  attr->send_ops_flags &= Fake().send_ops;
   id->qp = &Fake().qp;
+  [[maybe_unused]] ibv_qp_ex& extended = Fake().qp_ex;
+#ifdef RPMA_HAVE_IBV_WR_ATOMIC_WRITE
+  const bool writes = (Fake().send_ops & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0;
+  extended.wr_atomic_write = writes ? rpma::verbs::WrAtomicWrite : nullptr;
+#endif
+#ifdef RPMA_HAVE_IBV_WR_FLUSH
+  const bool flushes = (Fake().send_ops & IBV_QP_EX_WITH_FLUSH) != 0;
+  extended.wr_flush = flushes ? rpma::verbs::WrFlush : nullptr;
+#endif
   return result;
 }
 
