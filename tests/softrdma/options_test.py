@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import unittest
+from unittest import mock
 
 from fake_programs import TOOL_FOLDER, FakePath
 
 sys.path.insert(0, TOOL_FOLDER)
+import host  # pylint: disable=wrong-import-position
 import image  # pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(os.path.join("tools", "softrdma"))
@@ -227,6 +230,37 @@ class MachineTest(Case):
             text += _read_available(ours)
         self.assertEqual(tool.wait(LIMIT), 5)
         os.close(ours)
+
+
+class SignalTest(unittest.TestCase):
+    """Of the module host, in this process."""
+
+    def setUp(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        host.catch_signals()
+
+    def test_a_signal_while_a_thread_starts_does_the_thread_no_harm(self):
+        start = threading._start_new_thread  # pylint: disable=protected-access
+        ran = threading.Event()
+
+        def start_with_signal(*arguments):
+            start(*arguments)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        with mock.patch.object(threading, "_start_new_thread", start_with_signal):
+            with self.assertRaises(host.Stopped):
+                host.start_thread(ran.set)
+        self.assertTrue(ran.wait(LIMIT))
+
+    def test_signals_are_answered_when_the_outermost_holder_ends(self):
+        answers = []
+        host.on_signal(signal.SIGHUP, lambda: answers.append("hung up"))
+        with host.signals_held():
+            with host.signals_held():
+                os.kill(os.getpid(), signal.SIGHUP)
+            self.assertEqual(answers, [])
+        self.assertEqual(answers, ["hung up"])
 
 
 class PreparationTest(Case):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tool has of the host: failures, progress on a terminal, and commands that end with it."""
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -25,14 +26,21 @@ class Stopped(Exception):
         self.number = number
 
 
-# The signals that came while they are held.
+# The answers to the signals that came while they are held.
 _held = None
 
 
-def _stop(number, _):
-    if _held is not None:
-        _held.append(number)
-        return
+def on_signal(number, answer):
+    """Calls `answer`, which may raise, when the signal comes and signals are not held."""
+    def handle(*_):
+        if _held is None:
+            answer()
+        else:
+            _held.append(answer)
+    signal.signal(number, handle)
+
+
+def _stop(number):
     for each in _STOPPING:  # nothing is to interrupt the clearing up
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)
@@ -41,20 +49,35 @@ def _stop(number, _):
 def catch_signals():
     for number in _STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _stop)
+            on_signal(number, functools.partial(_stop, number))
 
 
 @contextlib.contextmanager
 def signals_held():
-    """For starting a process: whoever does so knows it before a signal is answered."""
+    """For starting a process or a thread: whoever does so knows it before a signal is answered.
+    May be nested.
+    """
     global _held
+    if _held is not None:
+        yield
+        return
     _held = []
     try:
         yield
     finally:
         arrived, _held = _held, None
-    if arrived:
-        _stop(arrived[0], None)
+    for answer in arrived:
+        answer()
+
+
+def start_thread(target):
+    """One that does not keep the process alive. An exception out of the midst of
+    Thread.start() would make the new thread fail.
+    """
+    with signals_held():
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+    return thread
 
 
 def die_of(number):
@@ -85,8 +108,7 @@ class Progress:
             self._text = text
             self._begin = time.monotonic()
             if not self._ticker:
-                self._ticker = threading.Thread(target=self._tick, daemon=True)
-                self._ticker.start()
+                self._ticker = start_thread(self._tick)
 
     def _tick(self):
         while True:
@@ -136,11 +158,12 @@ def run(*argv, folder=None, finish=False, failure=Failure):
 
 def _end(process):
     """With all that it started."""
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # all have ended
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _tail(text):

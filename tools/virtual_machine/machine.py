@@ -10,12 +10,11 @@ import signal
 import socket
 import subprocess
 import termios
-import threading
 import time
 import tty
 
 from channel import ERRORS, EXIT, INPUT, OUTPUT, READY, RUN, WINDOW, Channel
-from host import Failure, Stopped, environment, progress
+from host import Failure, Stopped, environment, on_signal, progress, start_thread
 
 IPV4, IPV6 = "192.0.2.1", "2001:db8::1"
 # The last three spare time where the machine is emulated.
@@ -51,10 +50,11 @@ class Terminal:
         if self.window():
             self.saved = termios.tcgetattr(0)
             tty.setraw(0)
-            signal.signal(signal.SIGWINCH, lambda *_: channel.send(WINDOW, self.window()))
+            on_signal(signal.SIGWINCH, lambda: channel.send(WINDOW, self.window()))
 
     def restore(self):
         if self.saved:
+            signal.signal(signal.SIGWINCH, signal.SIG_DFL)
             termios.tcsetattr(0, termios.TCSADRAIN, self.saved)
 
 
@@ -72,8 +72,7 @@ class Machine:
                 env=environment(), start_new_session=True, pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.console = collections.deque(maxlen=60)
-        self.watcher = threading.Thread(target=self._watch_console, daemon=True)
-        self.watcher.start()
+        self.watcher = start_thread(self._watch_console)
 
     def _watch_console(self):
         for line in self.process.stdout:
@@ -100,7 +99,7 @@ class Machine:
                     progress.clear()
                     _limit(begin + timeout - time.monotonic() if timeout else 0, TimedOut)
                     terminal.hand_over(self.channel)
-                    threading.Thread(target=self._pass_input, daemon=True).start()
+                    start_thread(self._pass_input)
                 elif kind == OUTPUT:
                     _write(1, payload)
                 elif kind == ERRORS:
@@ -140,9 +139,9 @@ def _write(fd, data):
 
 def _limit(seconds, exception):
     """Raises `exception` in so many seconds; 0: never."""
-    def time_out(*_):
+    def time_out():
         raise exception
-    signal.signal(signal.SIGALRM, time_out)
+    on_signal(signal.SIGALRM, time_out)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
 
 
