@@ -6,8 +6,9 @@
 
 DIFFERENCES, differences.tsv, names for each device and scenario the lines in
 which the two may differ, and why. A difference without an entry is an error,
-and so is an entry without its difference.
+and so is an entry without its difference: one that comes twice has two entries.
 """
+import collections
 import csv
 import difflib
 import itertools
@@ -30,10 +31,12 @@ def read_histories(path):
 
 def read_entries(path, device):
     """The reasons of a device's differences, by scenario, emulator's and device's line."""
+    reasons = collections.defaultdict(list)
     with open(path, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {(row["scenario"], row["emulator"], row["real"]): row["reason"]
-                for row in rows if row["device"] == device}
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["device"] == device:
+                reasons[row["scenario"], row["emulator"], row["real"]].append(row["reason"])
+    return reasons
 
 
 def differences(emulator, real):
@@ -46,21 +49,22 @@ def differences(emulator, real):
 
 
 def compare(device, real, emulator, entries):
-    """Prints the report; gives how many errors there are."""
-    errors, equal, allowed, used = 0, 0, 0, set()
+    """Prints the report; gives how many errors there are. Uses the entries up."""
+    errors, equal, allowed = 0, 0, 0
     for scenario in sorted(set(real) | set(emulator)):
-        found = set(differences(emulator.get(scenario, []), real.get(scenario, [])))
+        found = sorted(differences(emulator.get(scenario, []), real.get(scenario, [])))
         equal += not found
-        for lines in sorted(found):
-            reason = entries.get((scenario, *lines))
-            used.add((scenario, *lines))
+        for lines in found:
+            reasons = entries[scenario, *lines]
+            reason = reasons.pop(0) if reasons else None
             errors += reason is None
             allowed += reason is not None
             print(f"{device}: {scenario}\n  emulator  {lines[0]}\n  {device}       {lines[1]}\n"
                   f"  {'NO ENTRY' if reason is None else 'allowed   ' + reason}")
-    for entry in sorted(set(entries) - used):
-        errors += 1
-        print(f"{device}: {entry[0]}\n  NO LONGER DIFFERS: {entry[1]} / {entry[2]}")
+    for entry, reasons in sorted(entries.items()):
+        errors += len(reasons)
+        for _ in reasons:
+            print(f"{device}: {entry[0]}\n  NO LONGER DIFFERS: {entry[1]} / {entry[2]}")
     print(f"{device}: {len(real)} scenarios, {equal} equal; {allowed} differences allowed, "
           f"{errors} errors")
     return errors

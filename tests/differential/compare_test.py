@@ -53,6 +53,25 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(self.compare("a\nb\n", "a\n", ("rxe", "s", "-", "b", "reason"))[0], 0)
         self.assertEqual(self.compare("a\n", "a\nb\n", ("rxe", "s", "-", "b", "reason"))[0], 1)
 
+    def test_difference_that_comes_twice(self):
+        entry = ("rxe", "s", "c", "b", "reason")
+        real, emulator = "b\na\nb\n", "c\na\nc\n"
+        status, report = self.compare(real, emulator)
+        self.assertEqual(status, 1)
+        self.assertIn("0 differences allowed, 2 errors", report)
+        status, report = self.compare(real, emulator, entry)
+        self.assertEqual(status, 1)
+        self.assertIn("1 differences allowed, 1 errors", report)
+        status, report = self.compare(real, emulator, entry, entry)
+        self.assertEqual(status, 0)
+        self.assertIn("2 differences allowed, 0 errors", report)
+
+    def test_entry_once_too_often(self):
+        entry = ("rxe", "s", "c", "b", "reason")
+        status, report = self.compare("b\n", "c\n", entry, entry)
+        self.assertEqual(status, 1)
+        self.assertIn("1 differences allowed, 1 errors", report)
+
     def test_order_matters(self):
         self.assertEqual(self.compare("a\nb\n", "b\na\n")[0], 1)
 
