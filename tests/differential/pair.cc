@@ -2,11 +2,7 @@
 
 #include "tests/differential/pair.h"
 
-#include <poll.h>
-
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -16,12 +12,6 @@ namespace {
 std::string NextPort() {
   static std::atomic<int> port = 7300;
   return std::to_string(++port);
-}
-
-void Must(int result, const char* call) {
-  if (result == 0) return;
-  std::fprintf(stderr, "%s: %s\n", call, rpma_err_2str(result));
-  std::exit(2);
 }
 
 rpma_conn_cfg* Configure(const Sizes& sizes) {

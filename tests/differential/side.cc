@@ -22,13 +22,6 @@ constexpr size_t kDescriptor = 21;  // bytes
 constexpr size_t kSizeAt = 8;
 constexpr size_t kUsageAt = 20;
 
-// What every scenario takes for granted.
-void Must(int result, const char* call) {
-  if (result == 0) return;
-  std::fprintf(stderr, "%s: %s\n", call, rpma_err_2str(result));
-  std::exit(2);
-}
-
 bool Readable(int fd, milliseconds time_out) {
   pollfd readable = {fd, POLLIN, 0};
   return poll(&readable, 1, static_cast<int>(time_out.count())) == 1;
@@ -58,6 +51,12 @@ std::string ImmediateOf(const ibv_wc& wc) {
 }
 
 }  // namespace
+
+void Must(int result, const char* call) {
+  if (result == 0) return;
+  std::fprintf(stderr, "%s: %s\n", call, rpma_err_2str(result));
+  std::exit(2);
+}
 
 Side::Side(std::string name, World* in)
     : world(in), name_(std::move(name)), memory_(kRegion) {

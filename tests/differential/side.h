@@ -36,8 +36,12 @@ inline constexpr size_t kRegion = 65536;  // bytes
 inline constexpr uint32_t kImmediate = 0x01020304;
 // Of any wait that is to end; retries on a machine that is emulated take long.
 inline constexpr std::chrono::seconds kDeadline{40};
-// Of what comes at once or, on some device, never.
+// Of what comes at once or, on some device, never. Nothing sent behind it would
+// tell sooner: its queue pair has failed, and nothing else is ordered with it.
 inline constexpr std::chrono::seconds kBrief{1};
+
+// Ends the program unless `result` is 0, as every scenario takes for granted.
+void Must(int result, const char* call);
 
 class Side {
  public:
