@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace rpma::quickstart {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 Options Parse(std::vector<std::string> arguments) {
@@ -71,6 +73,32 @@ TEST(OptionsTest, TheSmallestRegionHoldsTheCommitWordAndOneByte) {
   EXPECT_EQ(Parse({"--region-size=9"}).region_size, 9u);
   EXPECT_THAT(Refusal({"--region-size=8"}),
               HasSubstr("--region-size '8' is not a number from 9 to"));
+}
+
+// An address of an RDMA device from the environment, for the time of a test.
+class DeviceAddress {
+ public:
+  explicit DeviceAddress(const char* address) {
+    setenv("RPMA_ADDRESS", address, 1);
+  }
+  DeviceAddress(const DeviceAddress&) = delete;
+  DeviceAddress& operator=(const DeviceAddress&) = delete;
+  ~DeviceAddress() { unsetenv("RPMA_ADDRESS"); }
+};
+
+TEST(OptionsTest, TheAddressOfADeviceMayComeFromTheEnvironment) {
+  const DeviceAddress address("192.0.2.1");
+  EXPECT_EQ(Parse({"--transport=verbs"}).address, "192.0.2.1");
+  EXPECT_EQ(Parse({"--transport=verbs", "--address=::1"}).address, "::1");
+  EXPECT_EQ(Parse({}).address, "127.0.0.1");
+}
+
+TEST(OptionsTest, NoAddressIsThatOfADeviceEverywhere) {
+  const DeviceAddress address("");
+  EXPECT_THAT(Refusal({"--transport=verbs"}),
+              AllOf(HasSubstr("--address"), HasSubstr("RPMA_ADDRESS"),
+                    HasSubstr(kWithoutDevice)));
+  EXPECT_TRUE(Parse({"--transport=verbs", "--help"}).help);
 }
 
 struct BadArguments {

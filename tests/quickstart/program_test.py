@@ -13,6 +13,8 @@ import tempfile
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
+HAS_RDMA = os.path.exists("/dev/infiniband")
+os.environ.pop("RPMA_ADDRESS", None)
 
 
 def run(*args, wrapper=(), **kwargs):
@@ -71,6 +73,15 @@ class SuccessTest(unittest.TestCase):
         self.assertRegex(result.stdout, r"completion +IBV_WC_REM_ACCESS_ERR\n")
         self.assertRegex(result.stdout, r"device says +\S.*deregistered")
 
+    def test_a_fault_that_only_ends_the_connection(self):
+        env = dict(os.environ, RPMA_EMU="profile=iwarp")
+        result = run("--file", "/usr/bin/bash", env=env)
+        self.assert_replicated(result)
+        self.assertRegex(result.stdout, r"completion +IBV_WC_SUCCESS, as iWARP answers no write\n")
+        self.assertIn("the device ended the connection", result.stdout)
+        fault = json.loads(run("--file", "/usr/bin/bash", "--json", env=env).stdout)["fault"]
+        self.assertEqual((fault["status"], fault["ended_connection"]), ("IBV_WC_SUCCESS", True))
+
     def test_other_addresses_of_this_host(self):
         for address in "::1", "localhost":
             with self.subTest(address):
@@ -95,6 +106,7 @@ class SuccessTest(unittest.TestCase):
         self.assertEqual((summary["flushes"], summary["atomic_writes"]), (2, 1))
         self.assertEqual(set(summary["sha256"].values()), {sha256_of("/usr/bin/bash")})
         self.assertEqual(summary["fault"]["status"], "IBV_WC_REM_ACCESS_ERR")
+        self.assertFalse(summary["fault"]["ended_connection"])
         self.assertIn("deregistered", summary["fault"]["explanation"])
 
     def test_help(self):
@@ -168,9 +180,27 @@ class RefusalTest(unittest.TestCase):
         self.assert_refused(1, "nobody listens there", "--role", "client",
                             "--file", "/usr/bin/bash")
 
-    def test_verbs(self):
-        self.assert_refused(1, "the verbs transport is not part of this build yet",
-                            "--transport", "verbs")
+    def test_verbs_without_an_address(self):
+        for env in os.environ, dict(os.environ, RPMA_ADDRESS=""):
+            self.assert_refused(2, "--transport verbs needs the address of an RDMA device.*"
+                                "RPMA_ADDRESS.*tools/softrdma.*--transport=emulator",
+                                "--transport", "verbs", env=env)
+
+    @unittest.skipIf(HAS_RDMA, "this machine may have an RDMA device")
+    def test_verbs_without_a_device(self):
+        pattern = "'192.0.2.1'.* this host has no RDMA device.*tools/softrdma.*--transport=emulator"
+        for role in "both", "server", "client":
+            with self.subTest(role):
+                self.assert_refused(1, pattern, "--transport=verbs", "--address=192.0.2.1",
+                                    "--role", role)
+        # Neither variable puts it on the emulator.
+        self.assert_refused(1, pattern, "--transport=verbs", env=dict(
+            os.environ, RPMA_ADDRESS="192.0.2.1", RPMA_TRANSPORT="emulator"))
+
+    def test_the_address_of_a_device_is_none_of_the_emulator(self):
+        result = run("--file", "/usr/bin/bash", env=dict(os.environ, RPMA_ADDRESS="192.0.2.1"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("memory of 127.0.0.1 port 7471", result.stdout)
 
     def test_wrong_usage(self):
         for pattern, args in (

@@ -8,10 +8,10 @@
 
 #include "tools/quickstart/connection.h"
 #include "tools/quickstart/digest.h"
-#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/library.h"
 #include "tools/quickstart/memory.h"
 #include "tools/quickstart/message.h"
+#include "tools/quickstart/network.h"
 #include "tools/quickstart/server.h"
 
 extern "C" int replicate(struct rpma_conn* conn, struct rpma_mr_remote* dst,

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "tools/quickstart/client.h"
-#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
 #include "tools/quickstart/library.h"
+#include "tools/quickstart/network.h"
 #include "tools/quickstart/server.h"
 #include "tools/quickstart/source.h"
 

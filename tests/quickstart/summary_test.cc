@@ -42,6 +42,27 @@ TEST(SummaryTest, TellsPeopleAllNumbers) {
   EXPECT_THAT(text, HasSubstr("it is \"gone\""));
 }
 
+TEST(SummaryTest, ADeviceThatGivesNoReasonSaysNothingMore) {
+  Summary summary = SomeSummary();
+  summary.fault_explanation.clear();
+  EXPECT_THAT(ForPeople(summary),
+              HasSubstr("device says  nothing more; that of "
+                        "--transport=emulator says why\n"));
+}
+
+TEST(SummaryTest, AFaultMayEndTheConnectionAndNothingElse) {
+  Summary summary = SomeSummary();
+  EXPECT_THAT(ForPeople(summary), HasSubstr("both sides disconnected"));
+  EXPECT_THAT(ForPrograms(summary), HasSubstr(R"("ended_connection": false)"));
+  summary.fault_status = "IBV_WC_SUCCESS";
+  summary.fault_ended_connection = true;
+  EXPECT_THAT(ForPeople(summary),
+              HasSubstr("IBV_WC_SUCCESS, as iWARP answers no write\n"));
+  EXPECT_THAT(ForPeople(summary),
+              HasSubstr("then         the device ended the connection"));
+  EXPECT_THAT(ForPrograms(summary), HasSubstr(R"("ended_connection": true)"));
+}
+
 TEST(SummaryTest, EscapesTextInJson) {
   EXPECT_THAT(ForPrograms(SomeSummary()),
               HasSubstr(R"("explanation": "it is \"gone\"\u000a"}})"));

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "tools/quickstart/completion.h"
-#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
+#include "tools/quickstart/network.h"
 
 namespace rpma::quickstart {
 namespace {
@@ -52,9 +52,11 @@ void Client::AwaitAcceptance() {
   std::string message = Text("cannot connect to ", address_, " port ", port_,
                              ": ", rpma_utils_conn_event_2str(event));
   if (event == RPMA_CONN_REJECTED) {
-    message +=
-        ", as nobody listens there; the emulated network reaches no further "
-        "than this process, so the server must run in it: --role both";
+    message += ", as nobody listens there; ";
+    message += IsEmulated()
+                   ? "the emulated network reaches no further than this "
+                     "process, so the server must run in it: --role both"
+                   : "start the server first: --role server";
   }
   throw Failure(message);
 }
@@ -188,6 +190,8 @@ void Client::CommitLength(uint64_t size, Summary* summary) {
   ++summary->flushes;
 }
 
+// iWARP answers no write: this one is a success once it is sent, and all that
+// tells of its refusal is that the connection ends.
 void Client::WriteToStaleRegion(Summary* summary) {
   const MrRemotePtr stale = RemoteRegion(connection_->Receive<Offer>());
   Check(rpma_write(connection_->get(), stale.get(), 0, window_.region(), 0,
@@ -195,6 +199,8 @@ void Client::WriteToStaleRegion(Summary* summary) {
         "post a write");
   const ibv_wc completion = connection_->AwaitCompletion();
   summary->fault_status = StatusName(completion.status);
+  summary->fault_ended_connection = completion.status == IBV_WC_SUCCESS;
+  if (summary->fault_ended_connection) connection_->AwaitClosed();
   summary->fault_explanation = Explain(completion.qp_num);
 }
 

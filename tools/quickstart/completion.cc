@@ -3,18 +3,19 @@
 
 #include "tools/quickstart/completion.h"
 
-#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
+#include "tools/quickstart/network.h"
 
 namespace rpma::quickstart {
 
-// ibv_wc_status_str(3) would do, at the price of linking libibverbs.
 std::string StatusName(ibv_wc_status status) {
   switch (status) {
     case IBV_WC_SUCCESS:
       return "IBV_WC_SUCCESS";
     case IBV_WC_LOC_LEN_ERR:
       return "IBV_WC_LOC_LEN_ERR";
+    case IBV_WC_LOC_QP_OP_ERR:
+      return "IBV_WC_LOC_QP_OP_ERR";
     case IBV_WC_LOC_PROT_ERR:
       return "IBV_WC_LOC_PROT_ERR";
     case IBV_WC_WR_FLUSH_ERR:

@@ -62,8 +62,10 @@ void Connection::AwaitEstablished() {
 }
 
 void Connection::AwaitClosed() {
+  if (closed_) return;
   const rpma_conn_event event = AwaitEvent();
-  if (event == RPMA_CONN_CLOSED) return;
+  closed_ = event == RPMA_CONN_CLOSED;
+  if (closed_) return;
   throw Failure(Text("cannot disconnect: ", rpma_utils_conn_event_2str(event)));
 }
 

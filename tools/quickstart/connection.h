@@ -40,7 +40,7 @@ class Connection {
   rpma_conn_event AwaitEvent();
   // Throws if the next event is another one.
   void AwaitEstablished();
-  void AwaitClosed();
+  void AwaitClosed();  // returns at once if that came before
   void Disconnect();
 
   // Waits for the completion of the oldest signalled request.
@@ -73,6 +73,7 @@ class Connection {
   Memory outbox_;
   Memory inbox_;
   ConnPtr conn_;
+  bool closed_ = false;
 };
 
 }  // namespace rpma::quickstart

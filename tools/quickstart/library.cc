@@ -37,8 +37,10 @@ void CaptureLog() {
   Check(rpma_log_set_function(Remember), "set the log function");
 }
 
-void Check(int result, std::string_view action) {
-  if (result != 0) throw Failure(Text("cannot ", action, ": ", Reason(result)));
+void Check(int result, std::string_view action, std::string_view advice) {
+  if (result == 0) return;
+  throw Failure(Text("cannot ", action, ": ", Reason(result),
+                     advice.empty() ? "" : "; ", advice));
 }
 
 void WarnIfFailed(int result, std::string_view action) {

@@ -16,8 +16,8 @@ namespace rpma::quickstart {
 void CaptureLog();
 
 // Throws unless `result`, which a call of librpma returned, is 0: "cannot
-// <action>: <what librpma logged>".
-void Check(int result, std::string_view action);
+// <action>: <what librpma logged>", and behind it the advice, if there is any.
+void Check(int result, std::string_view action, std::string_view advice = "");
 
 // For where nothing can be thrown: warns on stderr and goes on.
 void WarnIfFailed(int result, std::string_view action);

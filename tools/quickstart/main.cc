@@ -13,9 +13,9 @@
 #include <new>
 #include <string>
 
-#include "tools/quickstart/emulated_network.h"
 #include "tools/quickstart/failure.h"
 #include "tools/quickstart/library.h"
+#include "tools/quickstart/network.h"
 #include "tools/quickstart/options.h"
 #include "tools/quickstart/session.h"
 #include "tools/quickstart/signals.h"
@@ -42,13 +42,15 @@ void Main(int argc, char* argv[]) {
   const Options options = ParseOptions(argc, argv);
   if (options.help) {
     fputs(kUsage, stdout);
-  } else if (options.transport == Transport::kVerbs) {
-    throw Failure("the verbs transport is not part of this build yet");
   } else {
     const Signals signals;
     EnterCallersFolder();
     CaptureLog();
-    UseEmulatedNetwork();
+    if (options.transport == Transport::kVerbs) {
+      UseRdmaDevices();
+    } else {
+      UseEmulatedNetwork();
+    }
     Run(options, signals);
     CheckNothingLeft();
   }

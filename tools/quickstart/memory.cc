@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "tools/quickstart/failure.h"
+#include "tools/quickstart/network.h"
+#include "tools/quickstart/options.h"
 
 namespace rpma::quickstart {
 
@@ -20,7 +22,7 @@ PeerPtr OpenPeer(const std::string& address, rpma_util_ibv_context_type type) {
           : Text("the RDMA device that leads to '", address, "'");
   ibv_context* device = nullptr;
   Check(rpma_utils_get_ibv_context(address.c_str(), type, &device),
-        Text("find ", which));
+        Text("find ", which), IsEmulated() ? "" : kWithoutDevice);
   rpma_peer* peer = nullptr;
   Check(rpma_peer_new(device, &peer), Text("use ", which));
   return PeerPtr(peer);

@@ -4,6 +4,7 @@
 #include "tools/quickstart/options.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include "tools/quickstart/failure.h"
@@ -97,7 +98,23 @@ void CheckCombination(const Options& options) {
   }
 }
 
+// No address is that of an RDMA device everywhere, as 127.0.0.1 is that of an
+// emulated one.
+std::string DefaultAddress(Transport transport) {
+  if (transport == Transport::kEmulator) return "127.0.0.1";
+  const char* const address = getenv("RPMA_ADDRESS");
+  if (address != nullptr && *address != '\0') return address;
+  UsageError(Text(
+      "--transport verbs needs the address of an RDMA device, by --address "
+      "or the environment variable RPMA_ADDRESS; ",
+      kWithoutDevice));
+}
+
 }  // namespace
+
+const char kWithoutDevice[] =
+    "tools/softrdma runs programs on an RDMA device in software, and "
+    "--transport=emulator needs none";
 
 const char kUsage[] =
     R"(Usage: rpma_quickstart [OPTION]...
@@ -107,8 +124,9 @@ arrived, and then shows what a fault looks like.
   --file F         the file to replicate (default: 256 MiB of generated content)
   --region-size N  bytes of memory the server offers, 8 of them for the commit
                    word (default: what the file needs; 64 MiB with --role server)
-  --transport T    emulator (default) or verbs
-  --address A      where the server listens (default: 127.0.0.1)
+  --transport T    emulator (default), or verbs: RDMA devices of this host
+  --address A      where the server listens (default: 127.0.0.1 of the emulator;
+                   with verbs $RPMA_ADDRESS, an address of the server's device)
   --port P         1 to 65535 (default: 7471)
   --role R         both (default: server and client in this process), server or
                    client
@@ -140,6 +158,9 @@ Options ParseOptions(int argc, char* argv[]) {
     }
   }
   CheckCombination(options);
+  if (options.address.empty() && !options.help) {
+    options.address = DefaultAddress(options.transport);
+  }
   return options;
 }
 

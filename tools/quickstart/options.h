@@ -16,7 +16,7 @@ struct Options {
   std::string file;          // empty: generated content
   uint64_t region_size = 0;  // bytes; 0: what the file needs, or the default
   Transport transport = Transport::kEmulator;
-  std::string address = "127.0.0.1";
+  std::string address;
   std::string port = "7471";
   Role role = Role::kBoth;
   bool json = false;
@@ -24,8 +24,11 @@ struct Options {
 };
 
 extern const char kUsage[];
+// What one can do who has no RDMA device.
+extern const char kWithoutDevice[];
 
 // Throws a Failure with kExitUsage that names the argument and what is allowed.
+// The address of real devices may come from the environment, as RPMA_ADDRESS.
 Options ParseOptions(int argc, char* argv[]);
 
 }  // namespace rpma::quickstart

@@ -11,6 +11,7 @@
 
 #include "tools/quickstart/client.h"
 #include "tools/quickstart/failure.h"
+#include "tools/quickstart/network.h"
 #include "tools/quickstart/server.h"
 #include "tools/quickstart/source.h"
 #include "tools/quickstart/summary.h"
@@ -53,7 +54,8 @@ void RunBoth(const Options& options, const Signals& signals) {
   Client client(options.address, options.port, signals);
   if (!options.json) {
     Say(Text("Replicating ", source->size(), " bytes into the memory of ",
-             Place(options), " over an emulated RDMA network."));
+             Place(options), " over ",
+             IsEmulated() ? "an emulated RDMA network." : "an RDMA device."));
   }
   client.Connect();
   server.Accept();
@@ -98,8 +100,9 @@ void RunServer(const Options& options, const Signals& signals) {
   Server server(options.address, options.port, region_size, signals);
   Say(Text("Waiting for a client on ", Place(options), " with a region of ",
            Mebibytes(region_size),
-           ". Until the emulated network reaches other processes, none can "
-           "come; Ctrl-C ends this."));
+           IsEmulated() ? ". The emulated network reaches no other process, so "
+                          "none can come; Ctrl-C ends this."
+                        : "; Ctrl-C ends this."));
   server.Accept();
   server.connection().AwaitEstablished();
 

@@ -33,6 +33,21 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string Fault(const Summary& s) {
+  std::ostringstream text;
+  text << "  completion   " << s.fault_status
+       << (s.fault_ended_connection ? ", as iWARP answers no write\n" : "\n");
+  text << "  device says  "
+       << (s.fault_explanation.empty()
+               ? "nothing more; that of --transport=emulator says why"
+               : s.fault_explanation)
+       << "\n  then         "
+       << (s.fault_ended_connection ? "the device ended the connection"
+                                    : "both sides disconnected")
+       << ", and each got RPMA_CONN_CLOSED\n";
+  return text.str();
+}
+
 }  // namespace
 
 std::string ForPeople(const Summary& s) {
@@ -53,10 +68,7 @@ std::string ForPeople(const Summary& s) {
   text << "              " << Hex(s.read_back) << " read back\n";
   text << "              all the same\n\n";
   text << "A fault: a write to a region that the peer has deregistered.\n";
-  text << "  completion   " << s.fault_status << "\n";
-  text << "  device says  " << s.fault_explanation << "\n";
-  text << "  then         both sides disconnected, and each got "
-          "RPMA_CONN_CLOSED\n";
+  text << Fault(s);
   return text.str();
 }
 
@@ -73,6 +85,8 @@ std::string ForPrograms(const Summary& s) {
   json << ", \"memory\": " << Quoted(Hex(s.memory));
   json << ", \"read_back\": " << Quoted(Hex(s.read_back));
   json << "}, \"fault\": {\"status\": " << Quoted(s.fault_status);
+  json << ", \"ended_connection\": "
+       << (s.fault_ended_connection ? "true" : "false");
   json << ", \"explanation\": " << Quoted(s.fault_explanation) << "}}\n";
   return json.str();
 }

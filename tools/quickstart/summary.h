@@ -27,8 +27,9 @@ struct Summary {
   Sha256 memory{};     // as the server finds it
   Sha256 read_back{};  // as the client reads it
 
-  std::string fault_status;       // of the write to the stale region
-  std::string fault_explanation;  // empty if the device gives none
+  std::string fault_status;             // of the write to the stale region
+  bool fault_ended_connection = false;  // as that of iWARP, and nothing else
+  std::string fault_explanation;        // empty if the device gives none
 };
 
 std::string ForPeople(const Summary& summary);
