@@ -21,6 +21,7 @@
 #include "emulator/explanation.h"
 #include "emulator/fault_injector.h"
 #include "emulator/memory_region.h"
+#include "emulator/pinned_list.h"
 #include "emulator/queue_pair.h"
 #include "emulator/receive_queue.h"
 #include "emulator/scheduler.h"

@@ -4,6 +4,7 @@
 #include "emulator/transfer.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #if defined(__SANITIZE_THREAD__)
@@ -147,38 +148,6 @@ void Transfer(std::span<const Piece> to, std::span<const Piece> from) {
       target = {target.data + size, target.size - size};
     }
   }
-}
-
-PinnedList::PinnedList(uint32_t max_sge)
-    : pieces_(std::make_unique<Piece[]>(std::max(max_sge, 1u))),
-      pins_(std::make_unique<MrPin[]>(std::max(max_sge, 1u))) {}
-
-AccessError PinnedList::Pin(MrTable& regions, const ibv_pd* pd,
-                            std::span<const ibv_sge> sges, uint64_t length,
-                            unsigned rights, ibv_sge* bad) {
-  for (ibv_sge sge : sges) {
-    if (length == 0) break;
-    sge.length = static_cast<uint32_t>(std::min<uint64_t>(sge.length, length));
-    length -= sge.length;
-    const AccessError error = regions.Access(sge.lkey, pd, sge.addr, sge.length,
-                                             rights, &pins_[count_]);
-    if (error != AccessError::kNone) {
-      *bad = sge;
-      Release();
-      return error;
-    }
-    pieces_[count_++] = {reinterpret_cast<std::byte*>(sge.addr), sge.length};
-  }
-  return AccessError::kNone;
-}
-
-void PinnedList::Add(const void* data, size_t size) {
-  pieces_[count_++] = {
-      const_cast<std::byte*>(static_cast<const std::byte*>(data)), size};
-}
-
-void PinnedList::Release() {
-  while (count_ > 0) pins_[--count_].Release();
 }
 
 }  // namespace rpma::emu

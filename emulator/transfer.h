@@ -5,14 +5,8 @@
 #ifndef RPMA_EMULATOR_TRANSFER_H_
 #define RPMA_EMULATOR_TRANSFER_H_
 
-#include <infiniband/verbs.h>
-
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <span>
-
-#include "emulator/memory_region.h"
 
 namespace rpma::emu {
 
@@ -38,29 +32,6 @@ struct Piece {
 // Copies the bytes of `from`, in order, to the bytes of `to`.
 // REQUIRES: `to` is at least as long as `from`.
 void Transfer(std::span<const Piece> to, std::span<const Piece> from);
-
-// The memory of a scatter/gather list, pinned while a message moves. All it
-// needs is allocated by the constructor.
-class PinnedList {
- public:
-  explicit PinnedList(uint32_t max_sge);
-
-  // Pins the first `length` bytes of `sges`. On failure nothing stays pinned
-  // and *bad is what was refused. REQUIRES: it is empty; sges have so many.
-  AccessError Pin(MrTable& regions, const ibv_pd* pd,
-                  std::span<const ibv_sge> sges, uint64_t length,
-                  unsigned rights, ibv_sge* bad);
-  // Memory that needs no key. REQUIRES: it is empty.
-  void Add(const void* data, size_t size);
-  void Release();
-
-  std::span<const Piece> pieces() const { return {pieces_.get(), count_}; }
-
- private:
-  std::unique_ptr<Piece[]> pieces_;
-  std::unique_ptr<MrPin[]> pins_;
-  uint32_t count_ = 0;
-};
 
 }  // namespace rpma::emu
 
