@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Installs librpma as a user would, and builds and runs C programs with what is installed."""
+import errno
 import hashlib
+import importlib.util
 import os
 import re
+import resource
 import shlex
 import stat
 import subprocess
@@ -25,6 +28,13 @@ EXPECTED = {
     "lib/pkgconfig/librpma.pc": 0o644,
     "lib/pkgconfig/librpma_emu.pc": 0o644,
 }
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("install", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run(*command, **kwargs):
@@ -64,8 +74,8 @@ class InstallTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
-    def assert_fails(self, status, text, *arguments):
-        result = self.install(*arguments)
+    def assert_fails(self, status, text, *arguments, **kwargs):
+        result = self.install(*arguments, **kwargs)
         self.assertEqual((result.returncode, result.stdout), (status, ""), result.stderr)
         self.assertRegex(result.stderr, text)
 
@@ -116,7 +126,17 @@ class InstallTest(unittest.TestCase):
     def test_installed_program_runs(self):
         self.assert_installs("--prefix", self.prefix)
         program = os.path.join(self.prefix, "bin/rpma_quickstart")
-        self.assertEqual(run(program, "--help").returncode, 0)
+        result = run(program, "--file", REPLICATE)
+        self.assertEqual((result.returncode, result.stdout.count(digest(REPLICATE))), (0, 3),
+                         result.stderr)
+
+    @unittest.skipIf(os.path.exists("/dev/infiniband"), "this machine may have an RDMA device")
+    def test_installed_program_knows_real_devices(self):
+        self.assert_installs("--prefix", self.prefix)
+        result = run(os.path.join(self.prefix, "bin/rpma_quickstart"), "--transport=verbs",
+                     "--address=192.0.2.1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("this host has no RDMA device", result.stderr)
 
     def test_installing_again_changes_nothing(self):
         digests = []
@@ -148,6 +168,42 @@ class InstallTest(unittest.TestCase):
                              env={**os.environ, "BUILD_WORKING_DIRECTORY": self.folder})
         self.assertEqual(files_below(self.prefix), EXPECTED)
         self.assertIn(f"-I{self.prefix}/include", self.pkg_config("--cflags", "librpma"))
+
+    def test_the_callers_folder_is_in_the_prefix_that_is_checked(self):
+        self.assert_fails(2, "'/a b/usr' has characters that pkg-config files cannot express",
+                          "--prefix", "usr",
+                          env={**os.environ, "BUILD_WORKING_DIRECTORY": "/a b"})
+
+    def test_home_folder_is_in_the_prefix_that_is_checked(self):
+        self.assert_fails(2, "'/a b/usr' has characters that pkg-config files cannot express",
+                          "--prefix", "~/usr", env={**os.environ, "HOME": "/a b"})
+
+    def test_characters_that_are_not_in_the_prefix_in_the_end(self):
+        self.assert_installs("--prefix", f"{self.prefix}/a b/..")
+        self.assertEqual(files_below(self.prefix), EXPECTED)
+
+    def test_file_that_cannot_be_written_is_named(self):
+        def write_nothing():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        self.assert_fails(1, "^install: [^ ]+: File too large; nothing is installed$",
+                          "--prefix", self.prefix, preexec_fn=write_nothing)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_what_cannot_be_removed_is_named(self):
+        installation = load(INSTALLER).Installation(self.prefix)
+
+        def create(path):
+            for name in path, os.path.join(self.lib, "file of others"):
+                open(name, "w", encoding="utf-8").close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with self.assertRaises(OSError) as failure:
+            installation.stage("lib/file", create)
+        self.assertEqual(failure.exception.filename, self.lib + "/file")
+        self.assertEqual(installation.undo(), "nothing is installed, but this cannot be removed: "
+                         f"{self.lib} {self.prefix}")
+        self.assertEqual(os.listdir(self.lib), ["file of others"])
 
     def test_prefix_that_cannot_be_a_folder(self):
         open(self.prefix, "w", encoding="utf-8").close()

@@ -36,7 +36,11 @@ class Installation:
             raise IsADirectoryError(None, "is a folder in the place of a file", path)
         temporary = f"{path}.{os.getpid()}.new"
         self.names[temporary] = path
-        create(temporary)
+        try:
+            create(temporary)
+        except OSError as error:
+            error.filename = error.filename or path
+            raise
         if mode is not None:
             os.chmod(temporary, mode)
 
@@ -47,13 +51,11 @@ class Installation:
 
     def undo(self):
         """Removes what has not got its name. Returns what that means, in words."""
-        for temporary in filter(os.path.lexists, self.names):
-            os.unlink(temporary)
-        if self.finished:
-            return "only a part is installed"
-        for folder in reversed(self.new_folders):
-            os.rmdir(folder)
-        return "nothing is installed"
+        left = [path for path in self.names if not removed(os.unlink, path)]
+        if not self.finished:
+            left += [path for path in reversed(self.new_folders) if not removed(os.rmdir, path)]
+        words = "only a part is installed" if self.finished else "nothing is installed"
+        return f"{words}, but this cannot be removed: {' '.join(left)}" if left else words
 
     def _make_folder(self, path):
         if os.path.isdir(path):
@@ -64,6 +66,15 @@ class Installation:
         os.mkdir(path)
         self.new_folders.append(path)
         os.chmod(path, 0o755)
+
+
+def removed(remove, path):
+    """Whether the path is gone after remove(path)."""
+    try:
+        remove(path)
+    except OSError:
+        return not os.path.lexists(path)
+    return True
 
 
 def stage_file(installation, source, prefix):
@@ -96,11 +107,12 @@ def absolute(path):
 def prefix_of(text):
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
-    if not re.fullmatch(r"[\w@%+=:,./~-]+", text):
+    path = absolute(text)
+    if not re.fullmatch(r"[\w@%+=:,./~-]+", path):
         raise argparse.ArgumentTypeError(
-            f"{text!r} has characters that pkg-config files cannot express; use letters, digits "
+            f"{path!r} has characters that pkg-config files cannot express; use letters, digits "
             "and @%+=:,./~_-")
-    return absolute(text)
+    return path
 
 
 def parse_args(arguments):
@@ -127,6 +139,12 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+def give_up(why, installation):
+    for number in signal.SIGINT, signal.SIGTERM:
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(f"install: {why}; {installation.undo()}")
+
+
 def main():
     # The BUILD file's arguments come first, and end with --.
     end = sys.argv.index("--")
@@ -139,9 +157,9 @@ def main():
             stage_file(installation, source, args.prefix)
         installation.finish()
     except OSError as error:
-        sys.exit(f"install: {error.filename}: {error.strerror}; {installation.undo()}")
+        give_up(f"{error.filename}: {error.strerror or error}", installation)
     except KeyboardInterrupt:
-        sys.exit(f"install: interrupted; {installation.undo()}")
+        give_up("interrupted", installation)
     report(installation.root, args.prefix, installation.finished)
 
 
