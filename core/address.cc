@@ -28,11 +28,9 @@ bool IsValidService(const char* service) {
   return error == std::errc() && rest == end;
 }
 
-const char* LookupReason(int result) {
-  if (result == ENODEV) {
-    return "No such device; either this host has no RDMA device, or the kernel "
-           "modules ib_uverbs and rdma_ucm are not loaded "
-           "(RPMA_TRANSPORT=emulator needs neither)";
+const char* LookupReason(const Transport& transport, int result) {
+  if (result == ENODEV && transport.WhyNoDevice() != nullptr) {
+    return transport.WhyNoDevice();
   }
   return result > 0 ? log::Reason(Errno{result}) : gai_strerror(result);
 }
@@ -57,7 +55,7 @@ Rc Address::Lookup(Transport& transport, Side side, const char* node,
       transport.GetAddrInfo(node, service, side == Side::kLocal, &info);
   if (result != 0) {
     RPMA_LOG(ERROR, "rdma_getaddrinfo(node=%s, port=%s) failed: %s", node,
-             address.service(), LookupReason(result));
+             address.service(), LookupReason(transport, result));
     return Rc::kProvider;
   }
   address.info_ = OwnedAddrInfo(transport, info);

@@ -174,6 +174,9 @@ class Transport {
   virtual int GetAddrInfo(const char* node, const char* service, bool passive,
                           rdma_addrinfo** info) = 0;
   virtual void FreeAddrInfo(rdma_addrinfo* info) = 0;
+  // What ENODEV of GetAddrInfo() means here, in words that last as long as the
+  // process; nullptr: no more than its name says.
+  virtual const char* WhyNoDevice() const { return nullptr; }
 
   // --- Connection manager ----------------------------------------------------
   // -> fd, as for CreateCompChannel().

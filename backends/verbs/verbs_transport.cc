@@ -292,6 +292,12 @@ void VerbsTransport::FreeAddrInfo(rdma_addrinfo* info) {
   rdma_freeaddrinfo(info);
 }
 
+const char* VerbsTransport::WhyNoDevice() const {
+  return "No such device; either this host has no RDMA device, or the kernel "
+         "modules ib_uverbs and rdma_ucm are not loaded "
+         "(RPMA_TRANSPORT=emulator needs neither)";
+}
+
 // --- Connection manager ------------------------------------------------------
 
 Errno VerbsTransport::CreateEventChannel(rdma_event_channel** channel) {

@@ -48,6 +48,7 @@ class VerbsTransport final : public Transport {
   int GetAddrInfo(const char* node, const char* service, bool passive,
                   rdma_addrinfo** info) override;
   void FreeAddrInfo(rdma_addrinfo* info) override;
+  const char* WhyNoDevice() const override;
 
   Errno CreateEventChannel(rdma_event_channel** channel) override;
   void DestroyEventChannel(rdma_event_channel* channel) override;

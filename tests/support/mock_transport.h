@@ -56,6 +56,7 @@ class MockTransport : public Transport {
   MOCK_METHOD(int, GetAddrInfo,
               (const char*, const char*, bool, rdma_addrinfo**), (override));
   MOCK_METHOD(void, FreeAddrInfo, (rdma_addrinfo*), (override));
+  MOCK_METHOD(const char*, WhyNoDevice, (), (const, override));
   MOCK_METHOD(Errno, CreateEventChannel, (rdma_event_channel**), (override));
   MOCK_METHOD(void, DestroyEventChannel, (rdma_event_channel*), (override));
   MOCK_METHOD(Errno, GetCmEvent, (rdma_event_channel*, rdma_cm_event**),

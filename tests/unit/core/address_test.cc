@@ -72,15 +72,30 @@ TEST_F(AddressTest, AnythingElseIsTheNameOfAService) {
 TEST_F(AddressTest, FailedLookupIsExplained) {
   EXPECT_CALL(transport, GetAddrInfo)
       .WillOnce(Return(EAI_NONAME))
-      .WillOnce(Return(ENODEV));
+      .WillOnce(Return(ENOMEM));
+  EXPECT_CALL(transport, WhyNoDevice).Times(0);
   EXPECT_EQ(Lookup("1"), Rc::kProvider);
   EXPECT_EQ(Lookup("2"), Rc::kProvider);
   EXPECT_THAT(
       log.Take(),
       ElementsAre("E rdma_getaddrinfo(node=host, port=1) failed: " +
                       std::string(gai_strerror(EAI_NONAME)),
-                  HasSubstr("failed: No such device; either this host has no "
-                            "RDMA device, or")));
+                  "E rdma_getaddrinfo(node=host, port=2) failed: Cannot "
+                  "allocate memory"));
+}
+
+TEST_F(AddressTest, TheTransportExplainsThatThereIsNoDevice) {
+  EXPECT_CALL(transport, GetAddrInfo).WillRepeatedly(Return(ENODEV));
+  EXPECT_CALL(transport, WhyNoDevice)
+      .WillOnce(Return(nullptr))
+      .WillRepeatedly(Return("none is plugged in"));
+  EXPECT_EQ(Lookup("1"), Rc::kProvider);
+  EXPECT_EQ(Lookup("2"), Rc::kProvider);
+  EXPECT_THAT(
+      log.Take(),
+      ElementsAre(
+          "E rdma_getaddrinfo(node=host, port=1) failed: No such device",
+          "E rdma_getaddrinfo(node=host, port=2) failed: none is plugged in"));
 }
 
 TEST_F(AddressTest, BindsAndResolvesWithWhatWasFound) {

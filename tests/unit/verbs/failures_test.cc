@@ -2,6 +2,7 @@
 // Every way in which calls of verbs and rdmacm report failure becomes an Errno,
 // and a call that fails writes nothing.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 
@@ -295,6 +296,13 @@ TEST(GetAddrInfoTest, GivesACodeOfTheResolverOrAnErrno) {
     EXPECT_EQ(transport.GetAddrInfo("host", "1", true, &info), expected);
     EXPECT_EQ(info, &other);
   }
+}
+
+TEST(GetAddrInfoTest, WithoutADeviceItIsSaidWhatIsMissing) {
+  EXPECT_THAT(VerbsTransport().WhyNoDevice(),
+              testing::AllOf(testing::HasSubstr("no RDMA device"),
+                             testing::HasSubstr("modules"),
+                             testing::HasSubstr("RPMA_TRANSPORT=emulator")));
 }
 
 }  // namespace
