@@ -17,7 +17,7 @@ constexpr char kVariable[] = "RPMA_TRANSPORT";
 constinit std::atomic<Transport*> verbs = nullptr;
 constinit std::atomic<EmulatorSource*> emulator = nullptr;
 constinit std::atomic<uint64_t> refused_abi = 0;  // 0: none was refused
-constinit std::atomic<void (*)()> emulator_loader = nullptr;
+constinit std::atomic<bool (*)()> emulator_loader = nullptr;
 constinit std::atomic<bool> warned_of_ignored_variable = false;
 
 const char* TransportName() {
@@ -61,8 +61,15 @@ EmulatorSource* LoadEmulator() {
     RPMA_LOG(ERROR, "the emulator is not linked into this program");
     return nullptr;
   }
-  load();
-  return EmulatorFits() ? emulator.load(std::memory_order_acquire) : nullptr;
+  if (!load() || !EmulatorFits()) return nullptr;
+  EmulatorSource* const loaded = emulator.load(std::memory_order_acquire);
+  if (loaded == nullptr) {
+    RPMA_LOG(ERROR,
+             "what was loaded as the emulator is none: it has registered no "
+             "transport; install librpma.so.0 and librpma_emu.so.0 from one "
+             "build");
+  }
+  return loaded;
 }
 
 Rc Emulator(EmulatorSource* source, Transport** transport) {
@@ -85,7 +92,7 @@ void RegisterEmulator(EmulatorSource* source, uint64_t abi) {
   if (fits) emulator.store(source, std::memory_order_release);
 }
 
-void RegisterEmulatorLoader(void (*load)()) {
+void RegisterEmulatorLoader(bool (*load)()) {
   emulator_loader.store(load, std::memory_order_release);
 }
 

@@ -63,14 +63,15 @@ void RegisterVerbs(Transport* verbs);
 void RegisterEmulator(EmulatorSource* source, uint64_t abi = kEmulatorAbi);
 
 // Installs what brings an emulator that is not linked in: `load` is called when
-// one is asked for and none is registered, and is to register it or to log why
-// not. It may throw std::bad_alloc.
-void RegisterEmulatorLoader(void (*load)());
+// one is asked for and none is registered. It loads the emulator, which
+// registers itself, or logs why not and returns false. It may throw
+// std::bad_alloc.
+void RegisterEmulatorLoader(bool (*load)());
 
 // The transport for looking up devices, by rules 2 and 3. kProvider, logged:
 // the transport asked for is unknown, not part of this build, or failed to
-// start; or an emulator of another build is in this process. Not logged: the
-// loader loaded something that registered nothing. May throw std::bad_alloc.
+// start; or an emulator of another build is in this process. May throw
+// std::bad_alloc.
 Rc CurrentTransport(Transport** transport);
 
 // The transport `context` belongs to. kProvider, logged: it is no emulated

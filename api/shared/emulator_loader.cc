@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kEmulator[] = "librpma_emu.so.0";
 
-void Load();
+bool Load();
 
 const bool registered = (RegisterEmulatorLoader(&Load), true);
 
@@ -31,16 +31,17 @@ std::string BesideThisLibrary() {
 
 // Its initialiser registers it. It stays loaded: its objects may live as long
 // as the process.
-void Load() {
+bool Load() {
   const std::string beside = BesideThisLibrary();
   const bool is_beside = access(beside.c_str(), F_OK) == 0;
   const char* const name = is_beside ? beside.c_str() : kEmulator;
-  if (dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return;
+  if (dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return true;
   RPMA_LOG(ERROR,
            "the emulator is asked for, but cannot be loaded: %s; install %s in "
            "the folder of librpma.so.0 or where the loader looks "
            "(LD_LIBRARY_PATH)",
            dlerror(), kEmulator);
+  return false;
 }
 
 }  // namespace

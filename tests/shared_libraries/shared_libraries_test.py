@@ -85,6 +85,11 @@ class SharedLibrariesTest(unittest.TestCase):
         self.assert_refused(result, "built for another librpma (0123456789abcdef, this one is ",
                             "install both from one build")
 
+    def test_emulator_that_registers_nothing(self):
+        self.install("no_emulator.so", as_name=EMULATOR)
+        self.assert_refused(self.run_program("find_device", "emulator"),
+                            "what was loaded as the emulator is none")
+
     def test_program_that_links_an_emulator_of_another_build(self):
         self.install("other_emulator.so", as_name=EMULATOR)
         self.assert_refused(self.run_program("find_device_and_other_emulator"),

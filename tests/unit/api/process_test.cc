@@ -53,6 +53,7 @@ class ProcessTest : public ::testing::Test {
   }
   ~ProcessTest() override {
     RegisterEmulator(nullptr);
+    RegisterEmulatorLoader(nullptr);
     unsetenv("RPMA_TRANSPORT");
     log::SetFunction(nullptr);
   }
@@ -126,6 +127,43 @@ TEST_F(ProcessTest, EmulatorThatIsNotLinkedIsSaidSo) {
   RegisterEmulator(nullptr);
   EXPECT_EQ(CurrentTransport(&found_), Rc::kProvider);
   EXPECT_THAT(logged, HasSubstr("not linked"));
+}
+
+TEST_F(ProcessTest, EmulatorIsLoadedWhenItIsAskedFor) {
+  static EmulatorSource* source;
+  source = &emulator_;
+  RegisterEmulator(nullptr);
+  RegisterEmulatorLoader([] {
+    RegisterEmulator(source);
+    return true;
+  });
+  EXPECT_CALL(emulator_, Default).WillOnce(Return(first_));
+  setenv("RPMA_TRANSPORT", "emulator", 1);
+  EXPECT_EQ(CurrentTransport(&found_), Rc::kOk);
+  EXPECT_EQ(found_, first_);
+  EXPECT_THAT(logged, IsEmpty());
+}
+
+TEST_F(ProcessTest, LoaderThatFailsHasSaidWhy) {
+  RegisterEmulator(nullptr);
+  RegisterEmulatorLoader([] { return false; });
+  setenv("RPMA_TRANSPORT", "emulator", 1);
+  EXPECT_EQ(CurrentTransport(&found_), Rc::kProvider);
+  EXPECT_THAT(logged, IsEmpty());
+}
+
+TEST_F(ProcessTest, EmulatorThatRegistersNothingIsSaidSo) {
+  RegisterEmulator(nullptr);
+  RegisterEmulatorLoader([] { return true; });
+  setenv("RPMA_TRANSPORT", "emulator", 1);
+  for (int i = 0; i < 2; ++i) {
+    logged.clear();
+    EXPECT_EQ(CurrentTransport(&found_), Rc::kProvider);
+    EXPECT_EQ(logged,
+              "what was loaded as the emulator is none: it has registered no "
+              "transport; install librpma.so.0 and librpma_emu.so.0 from one "
+              "build\n");
+  }
 }
 
 TEST_F(ProcessTest, EmulatorOfAnotherBuildIsRefusedAtEachLookUp) {
