@@ -4,10 +4,7 @@
 #include "emulator/device.h"
 
 #include <endian.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +20,7 @@
 
 #include "emulator/async_events.h"
 #include "emulator/device_context.h"
+#include "emulator/user_pages.h"
 
 namespace rpma::emu {
 namespace {
@@ -34,20 +32,6 @@ constexpr unsigned kKnownAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
     IBV_ACCESS_OPTIONAL_RANGE | kAccessFlushGlobal | kAccessFlushPersistent;
-
-// The bytes of the pages that the range touches.
-uint64_t PagesAround(uintptr_t start, size_t length) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t first = start / page;
-  return ((start + length - 1) / page - first + 1) * page;
-}
-
-// Whether all of these pages are mapped: msync(2) says so, and MS_ASYNC does
-// nothing else. By its number, as the function is a cancellation point.
-bool AreMapped(uintptr_t start, uint64_t bytes) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  return syscall(SYS_msync, start / page * page, bytes, MS_ASYNC) == 0;
-}
 
 // Counts an object on behalf of its maker, up to a limit.
 class Count {
@@ -194,7 +178,8 @@ int Device::RegMr(ProtectionDomain* pd, void* addr, size_t length,
   if (made == nullptr) return ENOMEM;
   if (pins) made->locked = PagesAround(start, length);
   if (!impl_->Lock(made->locked)) return ENOMEM;
-  if (pins && !AreMapped(start, made->locked)) {
+  const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (pins && !CanBePinned(start, length, writable)) {
     impl_->locked -= made->locked;
     return EFAULT;
   }

@@ -95,9 +95,10 @@ class Device {
   // EINVAL: length 0, unknown access bits, remote write or atomic without local
   // write, wrap-around; ENOMEM: max_mr, max_mr_size or, which the log tells of,
   // memlock_limit; EOPNOTSUPP: ON_DEMAND or flush rights on a device without,
-  // or memory that cannot be pinned; EFAULT: memory that is not mapped. Bytes
-  // are not touched, so that memory which is mapped, but cannot be accessed,
-  // is found when a request does.
+  // or memory that cannot be pinned; EFAULT: memory that is not mapped, or that
+  // the process cannot read or, with LOCAL_WRITE, write. Of more than 16 pages,
+  // the right to access is checked of the first and the last; elsewhere, and on
+  // Linux before 5.14, its lack is found when a request accesses the memory.
   int RegMr(ProtectionDomain* pd, void* addr, size_t length, unsigned access,
             MemoryRegion** mr);
   int DeregMr(MemoryRegion* mr);

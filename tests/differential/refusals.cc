@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests that the other side, or the own device, refuses.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
 #include "tests/differential/pair.h"
 #include "tests/differential/scenarios.h"
 
@@ -219,14 +224,42 @@ void PeerInUse(World* world) {
   pair.server.Result("delete the peer of a region", rpma_peer_delete(&peer));
 }
 
+constexpr size_t kPage = 4096;
+
+// Registers the page at `start`.
+void Register(Pair* pair, const std::string& what, void* start, int usage) {
+  rpma_mr_local* region = nullptr;
+  pair->server.Result(
+      "register " + what,
+      rpma_mr_reg(pair->server.peer(), start, kPage, usage, &region));
+  rpma_mr_dereg(&region);
+}
+
 void UnmappedMemory(World* world) {
   Pair pair(world);
-  rpma_mr_local* region = nullptr;
-  pair.server.Result(
-      "register unmapped memory",
-      rpma_mr_reg(pair.server.peer(), reinterpret_cast<void*>(4096), 4096,
-                  RPMA_MR_USAGE_WRITE_DST, &region));
-  rpma_mr_dereg(&region);
+  Register(&pair, "unmapped memory", reinterpret_cast<void*>(kPage),
+           RPMA_MR_USAGE_WRITE_DST);
+}
+
+void ProtectedMemory(World* world) {
+  Pair pair(world);
+  void* const page =
+      mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Register(&pair, "inaccessible memory", page, RPMA_MR_USAGE_WRITE_DST);
+  mprotect(page, kPage, PROT_READ);
+  Register(&pair, "read-only memory to write", page, RPMA_MR_USAGE_WRITE_DST);
+  Register(&pair, "read-only memory to read", page, RPMA_MR_USAGE_WRITE_SRC);
+  munmap(page, kPage);
+}
+
+void MemoryBeyondItsFile(World* world) {
+  Pair pair(world);
+  const int file = memfd_create("empty", MFD_CLOEXEC);
+  void* const page =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  Register(&pair, "memory beyond its file", page, RPMA_MR_USAGE_WRITE_DST);
+  munmap(page, kPage);
+  close(file);
 }
 
 }  // namespace
@@ -253,6 +286,8 @@ std::vector<Scenario> ScenariosOfRefusals() {
       {"deregister twice", DeregisterTwice},
       {"peer in use", PeerInUse},
       {"register unmapped memory", UnmappedMemory},
+      {"register protected memory", ProtectedMemory},
+      {"register memory beyond its file", MemoryBeyondItsFile},
   };
 }
 

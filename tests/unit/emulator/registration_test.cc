@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that cannot be pinned or is not mapped, and a limit of what can be
-// locked.
+// Memory that cannot be pinned, is not mapped or not accessible, and a limit of
+// what can be locked.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -134,6 +135,114 @@ TEST_F(LockedMemoryTest, MemoryWithAHoleLocksNothing) {
   ASSERT_EQ(Register(0, 2 * page_, &mr), 0);
   EXPECT_EQ(device_->DeregMr(mr), 0);
   EXPECT_EQ(munmap(start, page_), 0);
+}
+
+// Memory of `pages` pages with the given rights, on an InfiniBand device.
+class AccessibleMemoryTest : public RegistrationTest {
+ protected:
+  static constexpr size_t kMany = 17;
+
+  void SetUp() override {
+    Start(*FindProfile("ib"));
+    if (madvise(nullptr, 0, MADV_POPULATE_WRITE) != 0) {
+      GTEST_SKIP() << "Linux before 5.14 does not tell";
+    }
+  }
+  void TearDown() override {
+    if (mapped_ != nullptr) {
+      EXPECT_EQ(munmap(mapped_, size_), 0);
+    }
+  }
+  void Map(size_t pages, int rights, int file = -1) {
+    size_ = pages * page_;
+    void* const mapped =
+        mmap(nullptr, size_, rights,
+             file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    mapped_ = static_cast<std::byte*>(mapped);
+  }
+  void Protect(size_t page, int rights) {
+    ASSERT_EQ(mprotect(mapped_ + page * page_, page_, rights), 0);
+  }
+  // Registers and deregisters.
+  int Try(size_t offset, size_t length, unsigned access) {
+    MemoryRegion* mr = nullptr;
+    const int error =
+        device_->RegMr(pd_, mapped_ + offset, length, access, &mr);
+    if (error == 0) {
+      EXPECT_EQ(device_->DeregMr(mr), 0);
+    }
+    return error;
+  }
+
+  std::byte* mapped_ = nullptr;
+  size_t size_ = 0;
+};
+
+TEST_F(AccessibleMemoryTest, WhatCannotBeReadCannotBeRegistered) {
+  for (const size_t pages : {size_t{1}, size_t{kMany}}) {
+    Map(pages, PROT_NONE);
+    EXPECT_EQ(Try(0, size_, 0), EFAULT);
+    EXPECT_EQ(Try(0, size_, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+    EXPECT_EQ(Try(0, size_, IBV_ACCESS_ON_DEMAND), 0);
+    ASSERT_EQ(munmap(mapped_, size_), 0);
+  }
+  mapped_ = nullptr;
+}
+
+TEST_F(AccessibleMemoryTest, WhatCannotBeWrittenHasNoLocalWrite) {
+  for (const size_t pages : {size_t{1}, size_t{kMany}}) {
+    Map(pages, PROT_READ);
+    EXPECT_EQ(Try(0, size_, 0), 0);
+    EXPECT_EQ(Try(0, size_, IBV_ACCESS_REMOTE_READ), 0);
+    EXPECT_EQ(Try(0, size_, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+    ASSERT_EQ(munmap(mapped_, size_), 0);
+  }
+  mapped_ = nullptr;
+}
+
+TEST_F(AccessibleMemoryTest, EveryPageOfASmallRegionCounts) {
+  Map(3, PROT_READ | PROT_WRITE);
+  Protect(1, PROT_NONE);
+  EXPECT_EQ(Try(0, size_, 0), EFAULT);
+  EXPECT_EQ(Try(page_ - 1, 2, 0), EFAULT);
+  EXPECT_EQ(Try(page_ - 1, 1, 0), 0);
+  EXPECT_EQ(Try(2 * page_, 1, 0), 0);
+}
+
+TEST_F(AccessibleMemoryTest, BothEndsOfALargeRegionCount) {
+  Map(kMany, PROT_READ | PROT_WRITE);
+  EXPECT_EQ(Try(0, size_, IBV_ACCESS_LOCAL_WRITE), 0);
+  for (const size_t page : {size_t{0}, kMany - 1}) {
+    Protect(page, PROT_READ);
+    EXPECT_EQ(Try(0, size_, IBV_ACCESS_LOCAL_WRITE), EFAULT) << page;
+    EXPECT_EQ(Try(0, size_, 0), 0) << page;
+    Protect(page, PROT_READ | PROT_WRITE);
+  }
+}
+
+TEST_F(AccessibleMemoryTest, WhatIsBeyondTheEndOfItsFileCannotBeRegistered) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(ftruncate(fileno(file), static_cast<off_t>(page_)), 0);
+  for (const size_t pages : {size_t{2}, size_t{kMany}}) {
+    Map(pages, PROT_READ | PROT_WRITE, fileno(file));
+    EXPECT_EQ(Try(0, page_, IBV_ACCESS_LOCAL_WRITE), 0);
+    EXPECT_EQ(Try(0, size_, 0), EFAULT);
+    EXPECT_EQ(Try(page_, 1, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+    ASSERT_EQ(munmap(mapped_, size_), 0);
+  }
+  mapped_ = nullptr;
+  std::fclose(file);
+}
+
+TEST_F(AccessibleMemoryTest, BytesStayAsTheyAre) {
+  Map(2, PROT_READ | PROT_WRITE);
+  mapped_[0] = std::byte{1};
+  mapped_[page_] = std::byte{2};
+  EXPECT_EQ(Try(0, size_, IBV_ACCESS_LOCAL_WRITE), 0);
+  EXPECT_EQ(mapped_[0], std::byte{1});
+  EXPECT_EQ(mapped_[page_], std::byte{2});
 }
 
 using PinningTest = RegistrationTest;
