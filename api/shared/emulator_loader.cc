@@ -35,7 +35,8 @@ bool Load() {
   const std::string beside = BesideThisLibrary();
   const bool is_beside = access(beside.c_str(), F_OK) == 0;
   const char* const name = is_beside ? beside.c_str() : kEmulator;
-  if (dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return true;
+  if (dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr)
+    return true;
   RPMA_LOG(ERROR,
            "the emulator is asked for, but cannot be loaded: %s; install %s in "
            "the folder of librpma.so.0 or where the loader looks "
