@@ -43,7 +43,7 @@ class FarLink : public std::enable_shared_from_this<FarLink> {
 };
 
 // What is at this end of the links. The caller holds no lock of the emulator,
-// and there is one call at a time per fabric.
+// and there is one call at a time per fabric. No call may throw.
 class FarEnds {
  public:
   virtual ~FarEnds() = default;
