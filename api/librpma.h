@@ -923,8 +923,8 @@ int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
  *
  *   RPMA_E_INVAL     req or dst is NULL; the range leaves dst; len exceeds 32
  *                    bits
- *   RPMA_E_PROVIDER  ibv_post_recv failed (ENOMEM: the queue is full; EINVAL:
- *                    the connection has a shared receive queue)
+ *   RPMA_E_PROVIDER  ibv_post_recv failed (ENOMEM: the queue is full); the
+ *                    connection has a shared receive queue
  */
 int rpma_conn_req_recv(struct rpma_conn_req *req, struct rpma_mr_local *dst,
                        size_t offset, size_t len, const void *op_context);
@@ -1245,8 +1245,8 @@ int rpma_send_with_imm(struct rpma_conn *conn, const struct rpma_mr_local *src,
  *
  *   RPMA_E_INVAL     conn is NULL; dst is NULL while offset or len is not 0;
  *                    the range leaves dst; len exceeds 32 bits
- *   RPMA_E_PROVIDER  ibv_post_recv failed (EINVAL: the connection has a shared
- *                    receive queue, use rpma_srq_recv())
+ *   RPMA_E_PROVIDER  ibv_post_recv failed; the connection has a shared receive
+ *                    queue: use rpma_srq_recv()
  */
 int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset,
               size_t len, const void *op_context);

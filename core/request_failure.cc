@@ -32,4 +32,11 @@ Rc PostFailure(const char* call, const char* operation, size_t length,
   return Rc::kProvider;
 }
 
+Rc SharedQueueFailure() {
+  RPMA_LOG(ERROR,
+           "a receive for a connection without a receive queue of its own: "
+           "post to its shared receive queue");
+  return Rc::kProvider;
+}
+
 }  // namespace rpma

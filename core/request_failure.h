@@ -23,6 +23,11 @@ namespace rpma {
                              size_t length, const DeviceCaps& caps,
                              Errno error);
 
+// A receive for the own queue of a connection that has a shared one. Returns
+// kProvider. This is not left to the provider: that of siw does not look, and
+// writes to where the queue would be.
+[[gnu::cold]] Rc SharedQueueFailure();
+
 }  // namespace rpma
 
 #endif  // RPMA_CORE_REQUEST_FAILURE_H_

@@ -99,7 +99,8 @@ TEST_P(SrqTest, ConnectionHasNoReceiveQueueOfItsOwn) {
   const Pair pair = ConnectedPairOnSrq();
   EXPECT_EQ(pair.server.rcq, nullptr);
   EXPECT_THAT(pair.server.Recv(1, 0, 8), RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_post_recv")));
+  EXPECT_THAT(log().TakeErrors(),
+              ElementsAre(HasSubstr("shared receive queue")));
 
   const std::string port = NewPort();
   const Endpoint endpoint = Listen(port);
@@ -110,7 +111,8 @@ TEST_P(SrqTest, ConnectionHasNoReceiveQueueOfItsOwn) {
   const ConnReq incoming = NextRequest(endpoint, cfg);
   EXPECT_THAT(rpma_conn_req_recv(incoming, region().mr(), 0, 8, nullptr),
               RcIs(RPMA_E_PROVIDER));
-  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("ibv_post_recv")));
+  EXPECT_THAT(log().TakeErrors(),
+              ElementsAre(HasSubstr("shared receive queue")));
 }
 
 TEST_P(SrqTest, ReceiveOutsideItsRegionIsInvalid) {

@@ -182,6 +182,7 @@ void MockTransport::SetQueueDefaults() {
             if (error != Errno::kOk) return error;
             id->qp = Make<ibv_qp>();
             id->qp->qp_num = next_number_++;
+            id->qp->srq = config.srq;
             *out = {.atomic_write = config.want_atomic_write,
                     .flush = config.want_flush};
             return error;

@@ -290,5 +290,21 @@ TEST_F(ConnectionRequestTest, ReceivesBeforeItConnects) {
   EXPECT_EQ(log.Take().size(), 1u);
 }
 
+TEST_F(ConnectionRequestTest, ReceiveForASharedQueueNeverReachesTheProvider) {
+  const auto srq = MakeSrq(4);
+  auto request = MakeRequest();
+  const auto mr = MakeLocal(*peer, 0x10000, 4096);
+  EXPECT_CALL(transport, PostRecv).Times(0);
+  EXPECT_EQ(request->Recv(mr.get(), 8, 16, nullptr), Rc::kProvider);
+  EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("shared receive queue")));
+
+  std::unique_ptr<Connection> connection;
+  ASSERT_EQ(
+      ConnectionRequest::Connect(std::move(request), nullptr, &connection),
+      Rc::kOk);
+  EXPECT_EQ(connection->Recv(mr.get(), 8, 16, nullptr), Rc::kProvider);
+  EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("shared receive queue")));
+}
+
 }  // namespace
 }  // namespace rpma
