@@ -5,14 +5,23 @@
 #ifndef RPMA_TESTS_CONFORMANCE_DEVIATIONS_H_
 #define RPMA_TESTS_CONFORMANCE_DEVIATIONS_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rpma::test {
 
 // Leaves out the tests in which `where` deviates, "stepped" or the name of a
-// real device's Provider, and prints each with the reason. False, after saying
-// why on stderr, if there is no such test.
+// real device's Provider. False, after saying why on stderr, if there is no
+// such test.
 bool LeaveOutDeviations(std::string_view where);
+
+// Prints what was left out, each with the reason, and how many tests passed and
+// failed.
+void PrintSums(std::string_view where);
+
+// The full names, "Prefix/Suite.Test/parameter", of a test with parameters.
+std::vector<std::string> NamesOf(std::string_view suite, std::string_view test);
 
 }  // namespace rpma::test
 

@@ -34,6 +34,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   testing::InitGoogleMock(&argc, argv);
-  if (!rpma::test::LeaveOutDeviations(rpma::test::WhereTestsRun())) return 2;
-  return RUN_ALL_TESTS();
+  const std::string_view where = rpma::test::WhereTestsRun();
+  if (!rpma::test::LeaveOutDeviations(where)) return 2;
+  const int status = RUN_ALL_TESTS();
+  rpma::test::PrintSums(where);
+  return status;
 }
