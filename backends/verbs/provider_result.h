@@ -36,11 +36,13 @@ Errno Made(Object** out, Call call) {
   return Errno::kOk;
 }
 
-// Of a call of the data path, which returns the errno, and never enters the
-// kernel: does without touching errno unless it failed.
+// Of a call of the data path, which returns the errno, siw's the errno negated,
+// and seldom enters the kernel: does without touching errno. A -1 may be a bare
+// one.
 inline Errno Posted(int result) {
   if (__builtin_expect(result == 0, 1)) return Errno::kOk;
-  return result > 0 ? static_cast<Errno>(result) : Errno::kNoCause;
+  if (result == -1) return Errno::kNoCause;
+  return static_cast<Errno>(result > 0 ? result : -result);
 }
 
 }  // namespace rpma::verbs

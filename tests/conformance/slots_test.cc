@@ -138,6 +138,23 @@ TEST_P(SlotsTest, FullReceiveQueueOfARequestRefusesReceives) {
                 "ibv_post_recv");
 }
 
+// --- Queues that may be longer than was asked for ----------------------------
+
+class LongQueueTest : public ConformanceTest {};
+
+INSTANTIATE_TEST_SUITE_P(, LongQueueTest, ::testing::ValuesIn(Providers()),
+                         ProviderName);
+
+TEST_P(LongQueueTest, FullQueueIsGivenAsTheReason) {
+  constexpr uint64_t kMost = 10'000;  // 10 were asked for
+  const Pair pair = ConnectedPair();
+  uint64_t posted = 0;
+  while (posted < kMost && pair.client.Recv(posted, 0, 8) == 0) ++posted;
+  EXPECT_GE(posted, 10u);
+  EXPECT_LT(posted, kMost);
+  EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("the queue is full")));
+}
+
 // --- Requests that wait ------------------------------------------------------
 
 class WaitingSlotsTest : public SlotsTest {};
