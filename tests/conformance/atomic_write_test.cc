@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "tests/conformance/arrival.h"
 #include "tests/conformance/fixture.h"
 
 namespace rpma::test {
@@ -38,6 +39,7 @@ TEST_P(AtomicWriteTest, WritesEightBytes) {
                                 RPMA_F_COMPLETION_ALWAYS, Context(1)),
               IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(1, opcode(), client.qp_num));
+  AwaitArrival(provider(), client);
   EXPECT_EQ(std::memcmp(&target[16], source, 8), 0);
   EXPECT_THAT(target.first(16), Each(0));
   EXPECT_THAT(target.subspan(24), Each(0));
@@ -52,6 +54,7 @@ TEST_P(AtomicWriteTest, ReachesTheFirstAndTheLastWordOfTheRegion) {
   EXPECT_THAT(Poll(client.cq), Succeeded(1, opcode(), client.qp_num));
   ASSERT_THAT(client.AtomicWrite(2, 4088, 0x2222222222222222), IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(2, opcode(), client.qp_num));
+  AwaitArrival(provider(), client);
   EXPECT_EQ(LoadWord(*pair.server.region, 0), 0x1111111111111111u);
   EXPECT_EQ(LoadWord(*pair.server.region, 4088), 0x2222222222222222u);
 }
@@ -62,6 +65,7 @@ TEST_P(AtomicWriteTest, WithoutACompletionStillWrites) {
   ASSERT_THAT(client.AtomicWrite(1, 0, 7, RPMA_F_COMPLETION_ON_ERROR), IsOk());
   ASSERT_THAT(client.AtomicWrite(2, 8, 8), IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(2, opcode(), client.qp_num));
+  AwaitArrival(provider(), client);
   EXPECT_TRUE(IsEmpty(client.cq));
   EXPECT_EQ(LoadWord(*pair.server.region, 0), 7u);
 }

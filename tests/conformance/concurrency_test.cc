@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/conformance/arrival.h"
 #include "tests/conformance/fixture.h"
 
 namespace rpma::test {
@@ -96,6 +97,7 @@ TEST_P(ConcurrencyTest, ThreadsWriteOverOneConnection) {
     FetchUntilAll(pair.client.cq, tally);
   });
   tally.ExpectEachOnce();
+  AwaitArrival(provider(), pair.client);
   EXPECT_TRUE(std::ranges::equal(source, pair.server.region->bytes()));
 }
 
@@ -218,6 +220,7 @@ TEST_P(ConcurrencyTest, ConnectionsShareTheirTarget) {
       ASSERT_THAT(Poll(client.cq),
                   Succeeded(i, IBV_WC_RDMA_WRITE, client.qp_num));
     }
+    AwaitArrival(provider(), client);
   });
   for (size_t i = 0; i < kTotal; ++i) {
     ASSERT_THAT(target.bytes().subspan(8 * i, 8), Each(1 + i % kThreads));

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/conformance/arrival.h"
 #include "tests/conformance/fixture.h"
 
 namespace rpma::test {
@@ -187,6 +188,7 @@ TEST_P(CommitTest, WordFollowsTheFlushedData) {
     ASSERT_THAT(client.AtomicWrite(i, 0, i), IsOk());
     ASSERT_THAT(Poll(client.cq),
                 Succeeded(i, provider().atomic_write_opcode, client.qp_num));
+    AwaitArrival(provider(), client);
     ASSERT_THAT(pair.server.region->bytes().subspan(64, 256), Each(0xd0));
     uint64_t word = 0;
     std::memcpy(&word, pair.server.region->bytes().data(), sizeof(word));

@@ -40,6 +40,7 @@ constexpr Provider kRoce = {
     .native_flush = false,
     .frees_slots_when_polled = true,
     .exact_queue_sizes = true,
+    .completes_in_order = true,
     .flushes_late_sends = true,
     .flushes_late_receives = true,
     .waits_for_receive = true,
@@ -84,6 +85,7 @@ constexpr Provider kIwarp = {
     .native_flush = false,
     .frees_slots_when_polled = true,
     .exact_queue_sizes = true,
+    .completes_in_order = true,
     .flushes_late_sends = true,
     .flushes_late_receives = true,
     .waits_for_receive = false,
@@ -127,6 +129,9 @@ constexpr Provider kRxe = [] {
 constexpr Provider kSiw = [] {
   Provider siw = Nic("siw", kIwarp);
   siw.frees_slots_when_polled = false;
+  // siw_qp_sq_process() of siw_qp_tx.c completes SENDs and WRITEs once they are
+  // sent; READs complete with their response.
+  siw.completes_in_order = false;
   siw.flushes_late_sends = false;
   siw.flushes_late_receives = false;
   siw.unreadable_source = IBV_WC_LOC_QP_OP_ERR;

@@ -71,8 +71,11 @@ struct Provider {
   bool frees_slots_when_polled;
   // Queues hold exactly what was asked for; else the device rounds up.
   bool exact_queue_sizes;
-  // What is posted after the queue pair failed is flushed; else it never
-  // completes.
+  // Requests complete in the order posted; else READs may complete after later
+  // ones that do not wait for them.
+  bool completes_in_order;
+  // What is posted after the queue pair failed or disconnected is flushed; else
+  // it is refused or never completes.
   bool flushes_late_sends;
   bool flushes_late_receives;
 

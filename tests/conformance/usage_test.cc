@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tests/conformance/arrival.h"
 #include "tests/conformance/fixture.h"
 
 namespace rpma::test {
@@ -87,6 +88,7 @@ TEST_P(UsageTest, DestinationOfAWriteMustBeWritable) {
                      EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
                                client.qp_num),
                      "lacks REMOTE_WRITE");
+    if (allowed) AwaitArrival(provider(), client);
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0x5a : 0);
   });
 }
@@ -101,6 +103,7 @@ TEST_P(UsageTest, DestinationOfAnAtomicWriteMustBeWritable) {
                      EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
                                client.qp_num),
                      "lacks REMOTE_WRITE");
+    if (allowed) AwaitArrival(provider(), client);
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0xff : 0);
   });
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/conformance/arrival.h"
 #include "tests/conformance/fixture.h"
 
 namespace rpma::test {
@@ -25,6 +26,7 @@ TEST_P(WriteTest, BringsTheBytesToTheOtherSide) {
   client.region->Fill(0xa5);
   ASSERT_THAT(client.Write(1, 32, 16, 8), IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  AwaitArrival(provider(), client);
 
   EXPECT_THAT(target.subspan(32, 8), Each(0xa5));
   EXPECT_THAT(target.first(32), Each(0));
@@ -39,6 +41,7 @@ TEST_P(WriteTest, WorksFromBothSides) {
   ASSERT_THAT(pair.server.Write(1, 0, 0, 64), IsOk());
   EXPECT_THAT(Poll(pair.server.cq),
               Succeeded(1, IBV_WC_RDMA_WRITE, pair.server.qp_num));
+  AwaitArrival(provider(), pair.server);
   EXPECT_THAT(pair.client.region->bytes().first(64), Each(0x51));
   EXPECT_TRUE(IsEmpty(pair.client.cq));
 }
@@ -49,6 +52,7 @@ TEST_P(WriteTest, CopiesFromTheOffsetOfTheSourceToThatOfTheDestination) {
   ASSERT_THAT(pair.client.Write(1, 5, 201, 31), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  AwaitArrival(provider(), pair.client);
   EXPECT_TRUE(std::ranges::equal(pair.server.region->bytes().subspan(5, 31),
                                  pair.client.region->bytes().subspan(201, 31)));
 }
@@ -59,6 +63,7 @@ TEST_P(WriteTest, ReachesTheLastByteOfBothRegions) {
   ASSERT_THAT(pair.client.Write(1, 99, 99, 1), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  AwaitArrival(provider(), pair.client);
   EXPECT_EQ(pair.server.region->bytes()[99], 0x77);
   EXPECT_EQ(pair.server.region->bytes()[98], 0);
 }
@@ -69,6 +74,7 @@ TEST_P(WriteTest, BringsAMebibyte) {
   ASSERT_THAT(pair.client.Write(1, 0, 0, 1 << 20), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
               Succeeded(1, IBV_WC_RDMA_WRITE, pair.client.qp_num));
+  AwaitArrival(provider(), pair.client);
   EXPECT_TRUE(std::ranges::equal(pair.client.region->bytes(),
                                  pair.server.region->bytes()));
 }
@@ -100,6 +106,7 @@ TEST_P(WriteTest, WithoutACompletionStillBringsItsBytes) {
   ASSERT_THAT(client.Write(1, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR), IsOk());
   ASSERT_THAT(client.Write(2, 8, 0, 8), IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_RDMA_WRITE, client.qp_num));
+  AwaitArrival(provider(), client);
   EXPECT_TRUE(IsEmpty(client.cq));
   EXPECT_THAT(pair.server.region->bytes().first(16), Each(0xa5));
 }
@@ -117,6 +124,7 @@ TEST_P(WriteTest, ReadOnlyMemoryCanBeTheSource) {
                          sizeof(kText), RPMA_F_COMPLETION_ALWAYS, Context(1)),
               IsOk());
   EXPECT_THAT(Poll(client.cq), Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num));
+  AwaitArrival(provider(), client);
   EXPECT_TRUE(std::ranges::equal(
       pair.server.region->bytes().first(sizeof(kText)), kText));
 }
