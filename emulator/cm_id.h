@@ -55,11 +55,12 @@ class CmId final : public rdma_cm_id,
   CmState state = CmState::kIdle;
   Device* device = nullptr;  // set when `verbs` is
   std::shared_ptr<QueuePair> queue_pair;
+  std::shared_ptr<FarQp> far_qp;  // instead, of an id of another process
 
   // --- A connection.
-  std::weak_ptr<CmId> peer;              // the other end, once it is known
-  std::shared_ptr<QueuePair> remote_qp;  // that of the peer when it told of it
-  Device* remote = nullptr;              // the device of the other end
+  std::weak_ptr<CmId> peer;  // the other end, once it is known
+  QpRef remote_qp;           // that of the peer when it told of it
+  Device* remote = nullptr;  // the device of the other end
   CmParam sent;  // with its REQ or REP, which may have to be sent again
   // An incoming id that is not accepted: its events are dropped.
   bool drops_events = false;
@@ -93,6 +94,8 @@ class CmId final : public rdma_cm_id,
   bool has_lost_messages = false;
   std::optional<size_t> lost_by;  // the rule that took the last message
 };
+
+inline QpRef QpOf(const CmId& id) { return {id.queue_pair, id.far_qp}; }
 
 inline CmId& IdOf(rdma_cm_id* id) { return *static_cast<CmId*>(id); }
 

@@ -27,7 +27,7 @@ int RejectStatus(const CmId& receiver, int reason) {
 }
 
 // Describes to `receiver` the connection as it sees it.
-void Describe(CmEvent& event, const CmId& receiver, const QueuePair* sender,
+void Describe(CmEvent& event, const CmId& receiver, const QpRef& sender,
               const rdma_conn_param& param) {
   rdma_conn_param& conn = event.param.conn;
   conn.responder_resources = receiver.responder_resources;
@@ -35,9 +35,9 @@ void Describe(CmEvent& event, const CmId& receiver, const QueuePair* sender,
   conn.retry_count = receiver.retry_count;
   conn.rnr_retry_count = receiver.rnr_retry_count;
   conn.flow_control = param.flow_control;
-  if (sender == nullptr) return;
-  conn.srq = sender->srq != nullptr;
-  conn.qp_num = sender->qp_num;
+  if (!sender) return;
+  conn.srq = sender.has_srq();
+  conn.qp_num = sender.qp_num();
 }
 
 // What the passive end's REP tells the active end.
@@ -77,7 +77,7 @@ void ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
 void ConnectionManager::Impl::ReceiveReq(Lock& lock, const CmMessage& message) {
   const std::shared_ptr<CmId> from = message.from.lock();
   if (message.receiver == nullptr || IsGone(from) ||
-      from->state != CmState::kConnectSent || from->queue_pair == nullptr) {
+      from->state != CmState::kConnectSent || !QpOf(*from)) {
     return;
   }
   const std::shared_ptr<CmId> known = from->peer.lock();
@@ -137,7 +137,7 @@ void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,
   to.rnr_retry_count = std::min(message.param->rnr_retry_count, kMaxRetries);
   to.peer = from.weak_from_this();
   to.remote = from.device;
-  to.remote_qp = from.queue_pair;
+  to.remote_qp = QpOf(from);
   from.peer = to.weak_from_this();
   ++listener.waiting_requests;
   CmEvent* const event =
@@ -145,7 +145,7 @@ void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,
            Padded(to, to.device->profile().private_data.connect));
   event->id = &to;
   event->listen_id = &listener;
-  Describe(*event, to, from.queue_pair.get(), *message.param);
+  Describe(*event, to, to.remote_qp, *message.param);
 }
 
 // --- REP, RTU
@@ -168,7 +168,7 @@ void ConnectionManager::Impl::ReceiveRep(Lock& lock, const CmMessage& message) {
     return;
   }
   if (to->state != CmState::kConnectSent) return;
-  to->remote_qp = from->queue_pair;
+  to->remote_qp = QpOf(*from);
   Negotiate(*to, *from, *message.param);
   TakeResponse(*to, message);
   WaitPatiently(lock, *from);
@@ -184,7 +184,7 @@ void ConnectionManager::Impl::TakeResponse(CmId& to, const CmMessage& message) {
       DataOf(*message.param),
       Padded(to, to.device->profile().private_data.accept));
   if (event != nullptr) {
-    Describe(*event, to, to.remote_qp.get(), *message.param);
+    Describe(*event, to, to.remote_qp, *message.param);
   }
 }
 

@@ -42,16 +42,16 @@ ConnectionAttributes AttributesOf(const CmId& id) {
           .rnr_retry = id.rnr_retry_count};
 }
 
-int MakeReady(QueuePair& qp, const std::shared_ptr<QueuePair>& remote,
+int MakeReady(QueuePair& qp, const QpRef& remote,
               const ConnectionAttributes& attributes) {
   const int error = qp.ToReadyToReceive(remote, attributes);
   return error != 0 ? error : qp.ToReadyToSend();
 }
 
 // That of the other end: the one that its id has now, if the id is there.
-std::shared_ptr<QueuePair> RemoteQp(const CmId& id) {
+QpRef RemoteQp(const CmId& id) {
   const std::shared_ptr<CmId> peer = id.peer.lock();
-  return IsGone(peer) ? id.remote_qp : peer->queue_pair;
+  return IsGone(peer) ? id.remote_qp : QpOf(*peer);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ int ConnectionManager::Accept(rdma_cm_id* handle,
                               const rdma_conn_param& param) {
   const std::shared_ptr<CmId> id = IdOf(handle).shared_from_this();
   std::shared_ptr<QueuePair> qp;
-  std::shared_ptr<QueuePair> remote;
+  QpRef remote;
   ConnectionAttributes attributes;
   ConnectionAttributes remote_attributes;
   const bool iwarp = id->device != nullptr && id->device->profile().iwarp;
@@ -98,7 +98,7 @@ int ConnectionManager::Accept(rdma_cm_id* handle,
     if (id->state != CmState::kRequestReceived) return WrongState(*id);
     qp = id->queue_pair;
     remote = RemoteQp(*id);
-    if (id->channel == nullptr || qp == nullptr || remote == nullptr ||
+    if (id->channel == nullptr || qp == nullptr || !remote ||
         !IsValid(*id, param, id->device->profile().private_data.accept)) {
       return EINVAL;
     }
@@ -111,7 +111,9 @@ int ConnectionManager::Accept(rdma_cm_id* handle,
         .rnr_retry = std::min(param.rnr_retry_count, kMaxRetries)};
   }
   int error = MakeReady(*qp, remote, attributes);
-  if (error == 0 && iwarp) error = MakeReady(*remote, qp, remote_attributes);
+  if (error == 0 && iwarp && remote.near != nullptr) {
+    error = MakeReady(*remote.near, qp, remote_attributes);
+  }
   {
     Impl::Lock lock(impl_->mutex);
     if (error == 0 && id->state == CmState::kRequestReceived) {
@@ -136,7 +138,7 @@ void ConnectionManager::Impl::AcceptRequest(Lock& lock,
   Post(*id, RDMA_CM_EVENT_ESTABLISHED);
   // Connections of iWARP end with their queue pairs, and one may have failed
   // before there was a connection that QueuePairFailed() could end.
-  for (const auto& qp : {id->queue_pair, RemoteQp(*id)}) {
+  for (const auto& qp : {id->queue_pair, RemoteQp(*id).near}) {
     if (qp == nullptr || qp->State() != IBV_QPS_ERR) continue;
     Terminate(lock, id);
     return;
@@ -145,7 +147,7 @@ void ConnectionManager::Impl::AcceptRequest(Lock& lock,
 
 int ConnectionManager::Impl::FinishConnect(CmId& id) {
   std::shared_ptr<QueuePair> qp;
-  std::shared_ptr<QueuePair> remote;
+  QpRef remote;
   ConnectionAttributes attributes;
   {
     const std::lock_guard lock(mutex);
@@ -153,9 +155,8 @@ int ConnectionManager::Impl::FinishConnect(CmId& id) {
     remote = RemoteQp(id);
     attributes = AttributesOf(id);
   }
-  int error = qp == nullptr || remote == nullptr
-                  ? EINVAL
-                  : MakeReady(*qp, remote, attributes);
+  int error =
+      qp == nullptr || !remote ? EINVAL : MakeReady(*qp, remote, attributes);
   {
     Lock lock(mutex);
     const bool is_waiting = id.state == CmState::kResponseReceived;

@@ -11,9 +11,18 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/far_qp.h"
 #include "emulator/queue_pair_impl.h"
 
 namespace rpma::emu {
+
+uint32_t QpRef::qp_num() const {
+  return near != nullptr ? near->qp_num : far->qp_num();
+}
+
+bool QpRef::has_srq() const {
+  return near != nullptr ? near->srq != nullptr : far->has_srq();
+}
 
 void Aftermath::Failed(QueuePair& qp) { requester_ = qp.shared_from_this(); }
 
@@ -208,12 +217,12 @@ int QueuePair::ToInit() {
   return impl_->Move(IBV_QPS_RESET, IBV_QPS_INIT) ? 0 : EINVAL;
 }
 
-int QueuePair::ToReadyToReceive(std::shared_ptr<QueuePair> remote,
+int QueuePair::ToReadyToReceive(QpRef remote,
                                 const ConnectionAttributes& attributes) {
   {
     const std::scoped_lock lock(impl_->sq_mutex, impl_->rq_mutex);
-    if (impl_->state != IBV_QPS_INIT || remote == nullptr) return EINVAL;
-    impl_->remote = std::move(remote);
+    if (impl_->state != IBV_QPS_INIT || remote.near == nullptr) return EINVAL;
+    impl_->remote = std::move(remote.near);
     impl_->connection = attributes;
     impl_->state = IBV_QPS_RTR;
   }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "emulator/completion.h"
 
@@ -17,8 +18,24 @@ namespace rpma::emu {
 
 class CompletionQueue;
 class Device;
+class FarQp;
+class QueuePair;
 class SharedReceiveQueue;
 struct ProtectionDomain;
+
+// A queue pair, of this process or of another.
+struct QpRef {
+  QpRef() = default;
+  QpRef(std::shared_ptr<QueuePair> qp, std::shared_ptr<FarQp> far_qp = nullptr)
+      : near(std::move(qp)), far(std::move(far_qp)) {}
+  explicit operator bool() const { return near != nullptr || far != nullptr; }
+  // REQUIRES, for both: there is one.
+  uint32_t qp_num() const;
+  bool has_srq() const;
+
+  std::shared_ptr<QueuePair> near;
+  std::shared_ptr<FarQp> far;
+};
 
 // Requests that ibv_send_wr of rdma-core 44 cannot carry.
 struct FlushRequest {
@@ -80,8 +97,7 @@ class QueuePair final : public ibv_qp,
   // (QueuePairFailed, Log): the caller holds no lock that those take.
   int ToInit();
   // Sets the remote QP; what the remote's requests waited for goes on.
-  int ToReadyToReceive(std::shared_ptr<QueuePair> remote,
-                       const ConnectionAttributes& attributes);
+  int ToReadyToReceive(QpRef remote, const ConnectionAttributes& attributes);
   int ToReadyToSend();
   int ToSendQueueDrained();
   int FromSendQueueDrained();

@@ -55,6 +55,13 @@ struct Verdict {
   ibv_wc_status receive_status = IBV_WC_SUCCESS;
 };
 
+// Who sent a request, as its responder has to know.
+struct Caller {
+  QueuePair& qp;
+  bool is_patient;  // waits for this end to get ready
+  uint8_t max_rd_atomic;
+};
+
 // A failure that the requester finds.
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason);
 
@@ -170,6 +177,7 @@ struct QueuePair::Impl {
   Verdict PinLocal(const Request& request);
   // The request, whose bytes are in `gather`, reaches the responder.
   Verdict Reach(const Request& request, bool hold, Aftermath& after);
+  Caller AsCaller() const;
   uint32_t MaxTries() const;
   Verdict GiveUp() const;  // no try was answered
   void Settle(Request& request, const Verdict& verdict, Aftermath& after);
@@ -190,10 +198,13 @@ struct QueuePair::Impl {
   Verdict CompleteByFault(const Injection& injection, const Request& request,
                           Aftermath& after);
   Verdict AnswerRnrByFault(const Injection& injection, const Request& request);
+  // What a fault makes of the answer to a request that reached the responder.
+  Verdict JudgeAnswer(const Injection& injection, Request& request,
+                      const Verdict& answer);
   Verdict LoseAnswer(const Injection& injection, Request& request,
-                     Aftermath& after);
+                     const Verdict& answer);
   Verdict DelayAnswer(const Injection& injection, Request& request,
-                      Aftermath& after);
+                      const Verdict& answer);
   Verdict PutUnderWay(const Injection& injection);
   // A wait is over. True: what was under way arrives now.
   bool HasArrived();
@@ -201,26 +212,26 @@ struct QueuePair::Impl {
   // --- responder.cc. REQUIRES: rq_mutex is held.
   // Executes a request of the remote QP, whose bytes are in `local`. With
   // `hold`, a failure has no effect: the requester will come again.
-  Verdict Serve(Impl& requester, const Request& request,
+  Verdict Serve(const Caller& caller, const Request& request,
                 std::span<const Piece> local, bool hold, Aftermath& after);
   void FlushReceiveQueue(Aftermath& after);
 
   // kDone: it is in a state to serve this requester.
-  Outcome Admit(Impl& requester);
-  Verdict Perform(Impl& requester, const Request& request,
+  Outcome Admit(const Caller& caller);
+  Verdict Perform(const Caller& caller, const Request& request,
                   std::span<const Piece> local, bool hold, Aftermath& after);
-  Verdict PerformWrite(Impl& requester, const Request& request,
+  Verdict PerformWrite(const Caller& caller, const Request& request,
                        std::span<const Piece> local, bool hold,
                        Aftermath& after);
   Verdict PerformRead(const Request& request, std::span<const Piece> local);
   Verdict PerformAtomicWrite(const Request& request);
   Verdict PerformFlush(const Request& request);
-  Verdict PerformSend(Impl& requester, const Request& request,
+  Verdict PerformSend(const Caller& caller, const Request& request,
                       std::span<const Piece> local, bool hold,
                       Aftermath& after);
   Verdict AccessRegion(const Request& request, unsigned rights, MrPin* pin);
   Verdict PinReceive(const Request& request, const Receive& receive);
-  Verdict NoReceive(Impl& requester);
+  Verdict NoReceive(const Caller& caller);
   // Lets a receive fail that a message is about to consume, if a fault says so.
   Verdict FailReceiveByFault(const Receive& receive, bool hold);
   // A fault completes the request with an error that a responder finds.

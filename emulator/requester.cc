@@ -142,7 +142,13 @@ Verdict QueuePair::Impl::Reach(const Request& request, bool hold,
                                Aftermath& after) {
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
-  return responder.Serve(*this, request, gather.pieces(), hold, after);
+  return responder.Serve(AsCaller(), request, gather.pieces(), hold, after);
+}
+
+Caller QueuePair::Impl::AsCaller() const {
+  return {.qp = self,
+          .is_patient = is_patient,
+          .max_rd_atomic = connection.max_rd_atomic};
 }
 
 uint32_t QueuePair::Impl::MaxTries() const {

@@ -80,24 +80,36 @@ Verdict QueuePair::Impl::ApplyToTry(const Injection& injection,
                                     Request& request, Aftermath& after) {
   switch (injection.action) {
     case FaultAction::kDrop:
-      return injection.response ? LoseAnswer(injection, request, after)
-                                : TakenBy(injection);
+      if (!injection.response) return TakenBy(injection);
+      break;
     case FaultAction::kDelay:
-      return injection.response ? DelayAnswer(injection, request, after)
-                                : PutUnderWay(injection);
+      if (!injection.response) return PutUnderWay(injection);
+      break;
     case FaultAction::kRnr:
       return AnswerRnrByFault(injection, request);
     default:
       break;
   }
-  const Verdict verdict = Reach(request, /*hold=*/false, after);
+  const Verdict answer = Reach(request, /*hold=*/false, after);
   // The second copy finds that the first one came; TCP drops it before.
-  if (verdict.outcome == Outcome::kDone && !injection.response &&
-      !profile.iwarp) {
+  if (injection.action == FaultAction::kDuplicate && !injection.response &&
+      !profile.iwarp && answer.outcome == Outcome::kDone) {
     request.performed = true;
     (void)Reach(request, /*hold=*/false, after);
   }
-  return verdict;
+  return JudgeAnswer(injection, request, answer);
+}
+
+Verdict QueuePair::Impl::JudgeAnswer(const Injection& injection,
+                                     Request& request, const Verdict& answer) {
+  switch (injection.action) {
+    case FaultAction::kDrop:
+      return LoseAnswer(injection, request, answer);
+    case FaultAction::kDelay:
+      return DelayAnswer(injection, request, answer);
+    default:
+      return answer;
+  }
 }
 
 Verdict QueuePair::Impl::CompleteByFault(const Injection& injection,
@@ -113,7 +125,7 @@ Verdict QueuePair::Impl::CompleteByFault(const Injection& injection,
   verdict.refused = true;
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
-  if (responder.Admit(*this) == Outcome::kDone) {
+  if (responder.Admit(AsCaller()) == Outcome::kDone) {
     responder.RefuseByFault(request, verdict, after);
   }
   return verdict;
@@ -123,7 +135,7 @@ Verdict QueuePair::Impl::AnswerRnrByFault(const Injection& injection,
                                           const Request& request) {
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
-  const Outcome admitted = responder.Admit(*this);
+  const Outcome admitted = responder.Admit(AsCaller());
   if (admitted != Outcome::kDone) return Unanswered(admitted);
   if (request.performed) return {};
   Verdict verdict = TakenBy(injection, Outcome::kNoReceive);
@@ -132,8 +144,7 @@ Verdict QueuePair::Impl::AnswerRnrByFault(const Injection& injection,
 }
 
 Verdict QueuePair::Impl::LoseAnswer(const Injection& injection,
-                                    Request& request, Aftermath& after) {
-  const Verdict answer = Reach(request, /*hold=*/false, after);
+                                    Request& request, const Verdict& answer) {
   switch (answer.outcome) {
     case Outcome::kDone:
       // There is no answer but TCP's acknowledgement, and a later one tells as
@@ -150,8 +161,7 @@ Verdict QueuePair::Impl::LoseAnswer(const Injection& injection,
 }
 
 Verdict QueuePair::Impl::DelayAnswer(const Injection& injection,
-                                     Request& request, Aftermath& after) {
-  const Verdict answer = Reach(request, /*hold=*/false, after);
+                                     Request& request, const Verdict& answer) {
   if (answer.outcome != Outcome::kDone && answer.outcome != Outcome::kFailed) {
     return answer;  // there is none, or one that makes it wait anyway
   }

@@ -41,11 +41,11 @@ std::byte* Address(const Request& request) {
 
 }  // namespace
 
-Verdict::Outcome QueuePair::Impl::Admit(Impl& requester) {
+Verdict::Outcome QueuePair::Impl::Admit(const Caller& caller) {
   switch (state) {
     case IBV_QPS_INIT:
-      if (!requester.is_patient) return Outcome::kNoAnswer;
-      waiting_requester = requester.self.weak_from_this();
+      if (!caller.is_patient) return Outcome::kNoAnswer;
+      waiting_requester = caller.qp.weak_from_this();
       return Outcome::kNotReady;
     case IBV_QPS_RTR:
       if (!communication_established) RaiseEvent(IBV_EVENT_COMM_EST);
@@ -57,39 +57,39 @@ Verdict::Outcome QueuePair::Impl::Admit(Impl& requester) {
     default:
       return Outcome::kNoAnswer;
   }
-  return remote.get() == &requester.self ? Outcome::kDone : Outcome::kNoAnswer;
+  return remote.get() == &caller.qp ? Outcome::kDone : Outcome::kNoAnswer;
 }
 
-Verdict QueuePair::Impl::Serve(Impl& requester, const Request& request,
+Verdict QueuePair::Impl::Serve(const Caller& caller, const Request& request,
                                std::span<const Piece> local, bool hold,
                                Aftermath& after) {
-  const Outcome admitted = Admit(requester);
+  const Outcome admitted = Admit(caller);
   if (admitted != Outcome::kDone) return NotServed(admitted);
   // Its number says that it came before: it is acknowledged again, and only a
   // READ is executed again (IBTA 9.7.5.1.2).
   if (request.performed && request.operation != Operation::kRead) return {};
-  const Verdict verdict = Perform(requester, request, local, hold, after);
+  const Verdict verdict = Perform(caller, request, local, hold, after);
   if (verdict.outcome == Outcome::kFailed && !hold) Refuse(verdict, after);
   return verdict;
 }
 
-Verdict QueuePair::Impl::Perform(Impl& requester, const Request& request,
+Verdict QueuePair::Impl::Perform(const Caller& caller, const Request& request,
                                  std::span<const Piece> local, bool hold,
                                  Aftermath& after) {
   // A requester that may start none must not have sent it; and what it could
   // have kept back is an invalid request here.
   if (request.IsReadLike() &&
       (request.outstanding > connection.max_dest_rd_atomic ||
-       requester.connection.max_rd_atomic == 0)) {
+       caller.max_rd_atomic == 0)) {
     return Refusal(IBV_WC_REM_INV_REQ_ERR,
                    {.cause = Cause::kTooManyReads,
                     .limit = connection.max_dest_rd_atomic});
   }
   switch (request.operation) {
     case Operation::kSend:
-      return PerformSend(requester, request, local, hold, after);
+      return PerformSend(caller, request, local, hold, after);
     case Operation::kWrite:
-      return PerformWrite(requester, request, local, hold, after);
+      return PerformWrite(caller, request, local, hold, after);
     case Operation::kRead:
       return PerformRead(request, local);
     case Operation::kAtomicWrite:
@@ -113,13 +113,15 @@ Verdict QueuePair::Impl::AccessRegion(const Request& request, unsigned rights,
                                          .rights = rights});
 }
 
-Verdict QueuePair::Impl::PerformWrite(Impl& requester, const Request& request,
+Verdict QueuePair::Impl::PerformWrite(const Caller& caller,
+                                      const Request& request,
                                       std::span<const Piece> local, bool hold,
                                       Aftermath& after) {
   MrPin pin;
   Verdict verdict = AccessRegion(request, IBV_ACCESS_REMOTE_WRITE, &pin);
   if (verdict.outcome != Outcome::kDone) return verdict;
-  const Piece target{Address(request), request.length};
+  const Piece target{Address(request) + request.skip,
+                     request.length - request.skip};
   if (!request.with_imm) {
     Transfer({&target, 1}, local);
     return {};
@@ -128,7 +130,7 @@ Verdict QueuePair::Impl::PerformWrite(Impl& requester, const Request& request,
   {
     std::unique_lock<std::mutex> srq_lock;
     const ReceiveQueue& receives = Receives(&srq_lock);
-    if (receives.empty()) return NoReceive(requester);
+    if (receives.empty()) return NoReceive(caller);
     verdict = FailReceiveByFault(receives.front(), hold);
     if (verdict.outcome == Outcome::kFailed && hold) return verdict;
     receive = receives.front().wr_id;
@@ -168,12 +170,13 @@ Verdict QueuePair::Impl::PerformFlush(const Request& request) {
       &pin);
 }
 
-Verdict QueuePair::Impl::PerformSend(Impl& requester, const Request& request,
+Verdict QueuePair::Impl::PerformSend(const Caller& caller,
+                                     const Request& request,
                                      std::span<const Piece> local, bool hold,
                                      Aftermath& after) {
   std::unique_lock<std::mutex> srq_lock;
   const ReceiveQueue& receives = Receives(&srq_lock);
-  if (receives.empty()) return NoReceive(requester);
+  if (receives.empty()) return NoReceive(caller);
   const uint64_t wr_id = receives.front().wr_id;
   Verdict verdict = FailReceiveByFault(receives.front(), hold);
   if (verdict.outcome == Outcome::kDone) {
@@ -218,11 +221,11 @@ Verdict QueuePair::Impl::PinReceive(const Request& request,
   return verdict;
 }
 
-Verdict QueuePair::Impl::NoReceive(Impl& requester) {
+Verdict QueuePair::Impl::NoReceive(const Caller& caller) {
   if (profile.iwarp) {
     return Refusal(IBV_WC_WR_FLUSH_ERR, {.cause = Cause::kNoReceive});
   }
-  waiting_requester = requester.self.weak_from_this();
+  waiting_requester = caller.qp.weak_from_this();
   if (attributes.srq != nullptr) attributes.srq->Enlist(waiting_in_srq, self);
   return NotServed(Outcome::kNoReceive);
 }

@@ -24,6 +24,7 @@ struct Request {
   uint64_t wr_id = 0;
   uint64_t remote_addr = 0;
   uint64_t length = 0;  // of the message
+  uint64_t skip = 0;    // bytes of it that came before
   uint32_t rkey = 0;
   __be32 imm_data = 0;
   uint32_t num_sge = 0;

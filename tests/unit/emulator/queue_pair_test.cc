@@ -409,7 +409,7 @@ TEST(QueuePairStateTest, MovesOnlyAlongTheStateMachine) {
   EXPECT_EQ(qp->ToInit(), EINVAL);
   EXPECT_EQ(qp->ToReadyToSend(), EINVAL);
   EXPECT_EQ(qp->ToSendQueueDrained(), EINVAL);
-  EXPECT_EQ(qp->ToReadyToReceive(nullptr, {}), EINVAL);
+  EXPECT_EQ(qp->ToReadyToReceive({}, {}), EINVAL);
   EXPECT_EQ(qp->ToReadyToReceive(remote, {}), 0);
   EXPECT_EQ(qp->State(), IBV_QPS_RTR);
   EXPECT_EQ(qp->ToReadyToReceive(remote, {}), EINVAL);
