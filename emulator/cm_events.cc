@@ -8,6 +8,7 @@
 
 #include "emulator/cm_impl.h"
 #include "emulator/fabric.h"
+#include "emulator/far_link.h"
 
 namespace rpma::emu {
 
@@ -144,7 +145,10 @@ CmEvents ConnectionManager::Impl::TakeAllUnread(CmId& id) {
 }
 
 int ConnectionManager::Impl::WaitForEvent(EventChannel& channel) {
-  if (steps == nullptr) return channel.event_fd().Wait();
+  if (steps == nullptr) {
+    return channel.event_fd().Wait(
+        fabric.progress().load(std::memory_order_acquire));
+  }
   return channel.event_fd().WaitStepping(
       steps->scheduler(), {"GetCmEvent", ObjectKind::kEventChannel,
                            channel.number, [&channel, this] {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "emulator/device.h"
+#include "emulator/far_link.h"
 #include "emulator/fault_injector.h"
 
 namespace rpma::emu {
@@ -72,8 +73,13 @@ CompletionQueue* CompletionChannel::Pop() {
   return &popped;
 }
 
+Progress* CompletionChannel::progress() const {
+  if (device_ == nullptr) return nullptr;
+  return device_->environment().progress().load(std::memory_order_acquire);
+}
+
 int CompletionChannel::Wait() {
-  if (scheduler_ == nullptr) return event_fd_.Wait();
+  if (scheduler_ == nullptr) return event_fd_.Wait(progress());
   return event_fd_.WaitStepping(
       *scheduler_,
       {"GetCqEvent", ObjectKind::kCompletionChannel, number_, [this] {
@@ -84,7 +90,11 @@ int CompletionChannel::Wait() {
 
 int CompletionChannel::GetEvent(CompletionQueue** cq) {
   for (;;) {
-    CompletionQueue* const popped = Pop();
+    CompletionQueue* popped = Pop();
+    if (Progress* const made = progress(); popped == nullptr && made) {
+      made->Poll();
+      popped = Pop();
+    }
     if (popped != nullptr) {
       *cq = popped;
       if (scheduler_ != nullptr) {
@@ -100,11 +110,13 @@ int CompletionChannel::GetEvent(CompletionQueue** cq) {
 CompletionQueue::CompletionQueue(ibv_context* device_context, int capacity,
                                  CqOverrun on_overrun,
                                  CompletionChannel* completion_channel,
-                                 FaultInjector* faults, Scheduler* scheduler)
+                                 FaultInjector* faults, Scheduler* scheduler,
+                                 const std::atomic<Progress*>* progress)
     : ibv_cq{},
       on_overrun_(on_overrun),
       faults_(faults),
       scheduler_(scheduler),
+      progress_(progress),
       number_(NumberOf(scheduler, ObjectKind::kCompletionQueue)),
       ring_(static_cast<size_t>(capacity)) {
   context = device_context;
@@ -143,12 +155,22 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
 
 int CompletionQueue::Poll(int capacity, ibv_wc* wc) {
   int polled = PollNow(capacity, wc);
-  if (scheduler_ == nullptr) return polled;
+  if (scheduler_ == nullptr) {
+    return polled == 0 && MakesProgress() ? PollNow(capacity, wc) : polled;
+  }
   if (polled == 0 && scheduler_->Step()) polled = PollNow(capacity, wc);
   if (polled > 0) {
     scheduler_->trace().Add("CQ %u gives %d completions", number_, polled);
   }
   return polled;
+}
+
+bool CompletionQueue::MakesProgress() const {
+  if (progress_ == nullptr) return false;
+  Progress* const progress = progress_->load(std::memory_order_acquire);
+  if (progress == nullptr) return false;
+  progress->Poll();
+  return true;
 }
 
 int CompletionQueue::PollNow(int capacity, ibv_wc* wc) {

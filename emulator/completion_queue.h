@@ -22,6 +22,7 @@ namespace rpma::emu {
 class CompletionQueue;
 class Device;
 class FaultInjector;
+class Progress;
 
 // The queue of CQ events that a program waits on. Each CQ stands in it once,
 // with the number of its unread events, so pushing never allocates.
@@ -47,6 +48,7 @@ class CompletionChannel final : public ibv_comp_channel {
   void Push(CompletionQueue& cq);
   CompletionQueue* ForeignCq();  // nullptr: no fault wants an event of it
   CompletionQueue* Pop();        // nullptr: there is no event
+  Progress* progress() const;    // nullptr: none is to be made
   int Wait();                    // for an event, as GetEvent()
   // The CQ joins the end of the list or leaves it.
   void Append(CompletionQueue& cq);
@@ -94,7 +96,8 @@ class CompletionQueue final : public ibv_cq {
   // `scheduler` is that of a stepped world. Throws std::bad_alloc.
   CompletionQueue(ibv_context* context, int capacity, CqOverrun on_overrun,
                   CompletionChannel* channel, FaultInjector* faults = nullptr,
-                  Scheduler* scheduler = nullptr);
+                  Scheduler* scheduler = nullptr,
+                  const std::atomic<Progress*>* progress = nullptr);
   ~CompletionQueue();
 
   enum class PushResult {
@@ -105,8 +108,9 @@ class CompletionQueue final : public ibv_cq {
   PushResult Push(const Cqe& cqe);
 
   // Moves up to `capacity` completions to wc[] in order; frees their send
-  // slots. Negative once the queue has overrun and is drained. In a stepped
-  // world, if there are none, makes one step and looks again.
+  // slots. Negative once the queue has overrun and is drained. If there are
+  // none, it looks again after the progress or, in a stepped world, the step
+  // that it makes.
   int Poll(int capacity, ibv_wc* wc);
 
   // Arms one event for the next completion (the next solicited or failed one).
@@ -133,6 +137,7 @@ class CompletionQueue final : public ibv_cq {
   friend class CompletionChannel;
 
   int PollNow(int capacity, ibv_wc* wc);
+  bool MakesProgress() const;  // false: there is nobody to make any with
 
   CompletionChannel* completion_channel() const {
     return static_cast<CompletionChannel*>(channel);
@@ -141,6 +146,7 @@ class CompletionQueue final : public ibv_cq {
   const CqOverrun on_overrun_;
   FaultInjector* const faults_;
   Scheduler* const scheduler_;
+  const std::atomic<Progress*>* const progress_;
   const uint32_t number_;
   std::atomic<bool> overrun_{false};
 

@@ -294,7 +294,8 @@ int Device::CreateCq(int cqe, CompletionChannel* channel,
   if (!impl_->cqs.Take(profile.limits.max_cq)) return ENOMEM;
   try {
     *cq = new CompletionQueue(context(), cqe, profile.cq_overrun, channel,
-                              &impl_->environment.faults(), scheduler());
+                              &impl_->environment.faults(), scheduler(),
+                              &impl_->environment.progress());
   } catch (const std::bad_alloc&) {
     impl_->cqs.GiveBack();
     return ENOMEM;

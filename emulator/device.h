@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,8 @@
 
 namespace rpma::emu {
 
+class Progress;
+
 // What a device needs of the world around it. All calls come with no lock of
 // the emulator held.
 class DeviceEnvironment {
@@ -41,6 +44,9 @@ class DeviceEnvironment {
   // A hardware time as this fabric lets it pass.
   virtual std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) = 0;
   virtual FaultInjector& faults() = 0;
+  // What a call does that finds a queue empty; nullptr: there is nothing to do.
+  // Whoever sets it back knows that no call is under way.
+  virtual std::atomic<Progress*>& progress() = 0;
   // Does what faults left to do at devices (FaultInjector::unfinished()).
   virtual void FinishDeviceFaults() = 0;
 };

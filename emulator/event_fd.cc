@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "emulator/far_link.h"
 #include "emulator/no_cancellation.h"
 
 namespace rpma::emu {
@@ -42,8 +43,9 @@ int EventFd::MayBlock() const {
   return (flags & O_NONBLOCK) != 0 ? EAGAIN : 0;
 }
 
-int EventFd::Wait() const {
+int EventFd::Wait(Progress* progress) const {
   if (const int error = MayBlock(); error != 0) return error;
+  if (progress != nullptr) progress->BeforeSleep();
   pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
   return poll(&readable, 1, /*timeout=*/-1) < 0 ? errno : 0;
 }

@@ -9,6 +9,8 @@
 
 namespace rpma::emu {
 
+class Progress;
+
 // An eventfd that is non-zero exactly while its owner's queue is not empty. The
 // owner's lock is held around Signal() and Clear(); the queue is the truth.
 // Only Wait() is a cancellation point.
@@ -32,7 +34,8 @@ class EventFd {
   // For a caller that found the queue empty and holds no lock: sleeps in
   // poll(2) until the descriptor is readable (0), a signal handler ran (EINTR),
   // or returns EAGAIN at once when the user set O_NONBLOCK on the descriptor.
-  int Wait() const;
+  // `progress` is told before it sleeps.
+  int Wait(Progress* progress = nullptr) const;
   // The same in a stepped world: makes steps until the wait for an event is
   // over (0) or cannot end (EDEADLK); or makes one step, and returns EAGAIN if
   // that did not bring the event, when the user set O_NONBLOCK.

@@ -104,6 +104,7 @@ class Fabric final : private DeviceEnvironment {
   std::chrono::nanoseconds Scale(std::chrono::nanoseconds time) override;
   void Log(int level, const char* text) override;
   FaultInjector& faults() override;
+  std::atomic<Progress*>& progress() override { return progress_; }
   void FinishDeviceFaults() override;
 
  private:
@@ -123,6 +124,7 @@ class Fabric final : private DeviceEnvironment {
   TimerQueue timers_;
   std::unique_ptr<Scheduler> scheduler_;  // of a stepped fabric
   FaultInjector faults_{*this};
+  std::atomic<Progress*> progress_ = nullptr;
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_
   AddressTable addresses_;                        // guarded by mutex_

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,7 @@ class TestEnvironment final : public DeviceEnvironment {
     return time / divisor_;
   }
   FaultInjector& faults() override { return faults_; }
+  std::atomic<Progress*>& progress() override { return progress_; }
   void FinishDeviceFaults() override { faults_.TakeUnfinished(); }
 
  private:
@@ -57,6 +59,7 @@ class TestEnvironment final : public DeviceEnvironment {
   std::vector<LogLine> log_;
   TimerQueue timers_;
   FaultInjector faults_{*this};
+  std::atomic<Progress*> progress_ = nullptr;
   std::optional<Scheduler> scheduler_;
 };
 
