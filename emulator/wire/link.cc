@@ -176,7 +176,7 @@ Link::Drained Link::HandleRequest(FarEnds& ends, bool with_cm,
     if (!with_cm) return Drained::kCm;
     *why = ends.OnMessage(*this, message, payload);
   } else {
-    waits_to_reply_ = !HasRoom(Lane::kReplies, kRoomForAny);
+    waits_to_reply_ = !is_dead() && !HasRoom(Lane::kReplies, kRoomForAny);
     if (waits_to_reply_) return Drained::kNoRoom;
     const Answering answering(*this);
     *why = ends.OnMessage(*this, message, payload);
@@ -211,6 +211,11 @@ bool Link::MayHaveMore() const {
   return replies_in_->MayHaveMore() || requests_in_->MayHaveMore();
 }
 
+void Link::StopSending() {
+  const std::scoped_lock lock(requests_out_->mutex, replies_out_->mutex);
+  is_dead_.store(true, std::memory_order_release);
+}
+
 void Link::Close(std::optional<GoodbyeReason> goodbye) {
   const std::scoped_lock lock(requests_out_->mutex, replies_out_->mutex);
   is_dead_.store(true, std::memory_order_release);
@@ -222,6 +227,7 @@ void Link::Close(std::optional<GoodbyeReason> goodbye) {
 void Link::Abandon() {
   is_dead_.store(true, std::memory_order_release);
   socket_.Close();
+  memory_.Forget();
 }
 
 }  // namespace rpma::emu::wire

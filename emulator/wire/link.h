@@ -73,6 +73,9 @@ class Link final : public FarLink {
   void StayAwake();
   bool MayHaveMore() const;
 
+  // The peer is gone: from now on the link is dead, and what it still has is
+  // for Drain(), whose replies are lost.
+  void StopSending();
   // Ends the link, telling the peer why if there is something to tell. The
   // memory and the descriptors are given back at once.
   void Close(std::optional<GoodbyeReason> goodbye);

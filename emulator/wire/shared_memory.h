@@ -38,6 +38,8 @@ class SharedMemory {
   // REQUIRES: nothing is mapped.
   const char* Adopt(const Descriptor& memory);
   void Unmap();
+  // In a child of fork(2), where it is not mapped.
+  void Forget() { layout_ = nullptr; }
 
   // REQUIRES, for all below: it is mapped.
   RingMemory ring(Side writer, Lane lane) const;

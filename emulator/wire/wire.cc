@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a fabric reaches the fabrics of other processes of its user.
+
+#include "emulator/wire/wire.h"
+
+#include <sys/un.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "emulator/no_cancellation.h"
+#include "emulator/wire/claims.h"
+#include "emulator/wire/link.h"
+#include "emulator/wire/process_hooks.h"
+
+namespace rpma::emu::wire {
+namespace {
+
+constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+constexpr int kBacklog = 128;
+constexpr const char* kNoMemory =
+    "other processes cannot be reached: there is no memory";
+constexpr auto kPatience = std::chrono::seconds(2);
+
+// False: the path is too long, which that of a Folder is not.
+bool Fill(const std::string& path, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address->sun_path)) return false;
+  std::copy(path.begin(), path.end(), address->sun_path);
+  return true;
+}
+
+// Both: 0, or an errno.
+
+int Listen(const std::string& path, Descriptor* listener) {
+  sockaddr_un address;
+  Descriptor made(socket(AF_UNIX, kSocketType, 0));
+  if (!made.is_open()) return errno;
+  if (!Fill(path, &address)) return ENAMETOOLONG;
+  if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address),
+           sizeof(address)) != 0 ||
+      listen(made.get(), kBacklog) != 0) {
+    return errno;
+  }
+  *listener = std::move(made);
+  return 0;
+}
+
+int ConnectTo(const std::string& path, Descriptor* connected) {
+  sockaddr_un address;
+  Descriptor made(socket(AF_UNIX, kSocketType, 0));
+  if (!made.is_open()) return errno;
+  if (!Fill(path, &address)) return ENAMETOOLONG;
+  int result;
+  do {
+    result = connect(made.get(), reinterpret_cast<const sockaddr*>(&address),
+                     sizeof(address));
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) return errno;
+  *connected = std::move(made);
+  return 0;
+}
+
+}  // namespace
+
+Wire::Wire(std::string directory, std::string name, FarEnds& ends,
+           std::atomic<Progress*>& progress, Log log)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      log_(log),
+      drainer_(ends, log, this, &progress),
+      thread_(drainer_, std::move(log)) {
+  AddToHooks(*this);
+}
+
+Wire::~Wire() {
+  RemoveFromHooks(*this);
+  if (state_ == State::kAbandoned) return;
+  const NoCancellation none;
+  thread_.Stop();
+  drainer_.CloseAll();
+  RemoveFiles();
+}
+
+void Wire::Say(int level, const char* text) const {
+  if (*text != '\0') log_(level, text);
+}
+
+bool Wire::Refuse(std::string* why) {
+  state_ = State::kRefused;
+  *why += "; connections work within this process only";
+  return false;
+}
+
+bool Wire::IsOfChild(std::string* why) {
+  if (state_ != State::kAbandoned) return false;
+  if (!is_child_warned_) {
+    *why =
+        "a child of fork(2) does not reach other processes over the fabric of "
+        "its parent; connections work within this process only";
+  }
+  is_child_warned_ = true;
+  return true;
+}
+
+bool Wire::OpenFolder(std::string* why) {
+  if (state_ != State::kIdle) return state_ != State::kRefused;
+  if (!folder_.Open(directory_, name_, why)) return Refuse(why);
+  state_ = State::kOpen;
+  return true;
+}
+
+bool Wire::JoinFolder(std::string* why) {
+  const Folder::Lock lock = folder_.Acquire(kPatience);
+  int error = lock.error();
+  if (lock.is_held()) {
+    folder_.Sweep(lock);
+    error = folder_.Join(lock, &own_, &life_);
+  }
+  Descriptor listener;
+  if (error == 0) error = Listen(folder_.PathOfSocket(own_), &listener);
+  if (error == 0) error = thread_.Start(std::move(listener), own_);
+  if (error == 0) return true;
+  if (life_.is_open()) folder_.Remove(own_);
+  life_.Close();
+  own_ = Token{};
+  *why = folder_.path() +
+         ": other processes cannot be reached: " + std::strerror(error);
+  return false;
+}
+
+bool Wire::Join(std::string* why) {
+  if (state_ == State::kJoined) return true;
+  if (IsOfChild(why) || !OpenFolder(why)) return false;
+  if (!JoinFolder(why)) return false;  // the next one may be luckier
+  state_ = State::kJoined;
+  return true;
+}
+
+int Wire::Claim(const sockaddr& address) {
+  const NoCancellation none;
+  std::string why;
+  int error = 0;
+  int level = LOG_ERR;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (Join(&why)) {
+      error = Claims(folder_, own_).Claim(address, &why);
+    } else if (state_ == State::kAbandoned) {
+      level = LOG_WARNING;
+    }
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  }
+  Say(level, error == ENOMEM ? kNoMemory : why.c_str());
+  return error;
+}
+
+void Wire::Release(const sockaddr& address) {
+  const NoCancellation none;
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::kJoined) Claims(folder_, own_).Release(address);
+}
+
+Wire::Found Wire::Find(const sockaddr& address,
+                       std::shared_ptr<FarLink>* link) {
+  const NoCancellation none;
+  std::string why;
+  Found found = Found::kNobody;
+  bool is_child = false;
+  try {
+    const std::lock_guard lock(mutex_);
+    is_child = IsOfChild(&why);
+    if (!is_child && OpenFolder(&why)) found = FindIn(address, link, &why);
+  } catch (const std::bad_alloc&) {
+    log_(LOG_ERR, kNoMemory);
+    return Found::kNobody;
+  }
+  Say(is_child ? LOG_WARNING : LOG_ERR, why.c_str());
+  return found;
+}
+
+Wire::Found Wire::FindIn(const sockaddr& address,
+                         std::shared_ptr<FarLink>* link, std::string* why) {
+  const std::optional<Token> peer = Claims(folder_, own_).Find(address);
+  if (!peer) return Found::kNobody;
+  *link = drainer_.Find(*peer);
+  if (*link != nullptr) return Found::kLink;
+  return Join(why) ? Connect(*peer, link, why) : Found::kNobody;
+}
+
+Wire::Found Wire::Connect(const Token& peer, std::shared_ptr<FarLink>* link,
+                          std::string* why) {
+  Descriptor socket;
+  switch (const int error = ConnectTo(folder_.PathOfSocket(peer), &socket)) {
+    case 0:
+      break;
+    case EAGAIN:  // its backlog is full
+      return Found::kSilent;
+    case ECONNREFUSED:
+    case ENOENT:
+      Claims(folder_, own_).Forget(peer);
+      return Found::kNobody;
+    default:
+      *why = std::string("a link to another process cannot be made: ") +
+             std::strerror(error);
+      return Found::kNobody;
+  }
+  std::shared_ptr<Link> made = Link::Offer(std::move(socket), own_, peer, why);
+  if (made == nullptr) {
+    *why = "a link to another process cannot be made: " + *why;
+    return Found::kNobody;
+  }
+  drainer_.Add(made);
+  thread_.Kick();
+  *link = std::move(made);
+  return Found::kLink;
+}
+
+void Wire::Poll() {
+  const Drainer::Inline result = drainer_.DrainInline();
+  if (result.handled == 0) thread_.NotePoll();
+  if (result.is_for_thread) thread_.Kick();
+}
+
+void Wire::BeforeSleep() { thread_.NoteSleeper(); }
+
+void Wire::LockForFork() {
+  mutex_.lock();
+  thread_.LockForFork();
+  drainer_.LockForFork();
+}
+
+void Wire::UnlockAfterFork() {
+  drainer_.UnlockForFork();
+  thread_.UnlockForFork();
+  mutex_.unlock();
+}
+
+void Wire::AbandonInChild() {
+  if (state_ != State::kJoined) return;
+  drainer_.AbandonAll();
+  thread_.Abandon();
+  life_.Close();
+  state_ = State::kAbandoned;
+}
+
+void Wire::RemoveFiles() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::kJoined) folder_.Remove(own_);
+}
+
+}  // namespace rpma::emu::wire
