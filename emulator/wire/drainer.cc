@@ -19,10 +19,12 @@ constexpr size_t kThreadLimit = 256;  // before another link has its turn
 }  // namespace
 
 void Drainer::Add(std::shared_ptr<Link> link) {
+  link->set_kick(kick_);
   const std::lock_guard lock(table_mutex_);
   table_.push_back(std::move(link));
   version_.fetch_add(1);
   progress_->store(self_);
+  kick_();
 }
 
 std::shared_ptr<Link> Drainer::Find(const Token& peer) const {

@@ -29,14 +29,19 @@ using Log = std::function<void(int level, const char* text)>;
 // marked so.
 class Drainer {
  public:
-  // While there are links, *progress is `self`.
-  Drainer(FarEnds& ends, Log log, Progress* self,
+  // `kick` makes the thread call Drain(). While there are links, *progress is
+  // `self`.
+  Drainer(FarEnds& ends, Log log, std::function<void()> kick, Progress* self,
           std::atomic<Progress*>* progress)
-      : ends_(ends), log_(std::move(log)), self_(self), progress_(progress) {}
+      : ends_(ends),
+        log_(std::move(log)),
+        kick_(std::move(kick)),
+        self_(self),
+        progress_(progress) {}
   Drainer(const Drainer&) = delete;
   Drainer& operator=(const Drainer&) = delete;
 
-  // The thread has to be told. Throws std::bad_alloc.
+  // Throws std::bad_alloc.
   void Add(std::shared_ptr<Link> link);
   // The link to this peer, if it lives.
   std::shared_ptr<Link> Find(const Token& peer) const;
@@ -91,6 +96,7 @@ class Drainer {
 
   FarEnds& ends_;
   const Log log_;
+  const std::function<void()> kick_;
   Progress* const self_;
   std::atomic<Progress*>* const progress_;
 

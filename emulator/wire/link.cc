@@ -119,7 +119,10 @@ bool Link::HasRoom(Lane lane, size_t bytes) {
   return has_room;
 }
 
-void Link::WantRoom() { wants_room_.store(true); }
+void Link::WantRoom() {
+  wants_room_.store(true);
+  if (kick_ && !is_dead()) kick_();
+}
 
 bool Link::WaitsForRoom() const {
   return waits_to_reply_ || wants_room_.load();

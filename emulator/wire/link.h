@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,10 @@ class Link final : public FarLink {
     return is_dead_.load(std::memory_order_acquire);
   }
   void WantRoom() override;
+
+  // Who has the drainer look: WantRoom() calls it, from any thread, while the
+  // link lives. REQUIRES: nobody else uses the link yet.
+  void set_kick(std::function<void()> kick) { kick_ = std::move(kick); }
 
   pid_t pid() const { return pid_; }
   const Token& peer() const { return peer_; }
@@ -115,6 +120,7 @@ class Link final : public FarLink {
   std::atomic<bool> wants_room_ = false;
   std::atomic<bool> is_broken_ = false;  // a producer is
   bool waits_to_reply_ = false;
+  std::function<void()> kick_;
   SharedMemory memory_;
   std::optional<LaneOut> requests_out_;
   std::optional<LaneOut> replies_out_;

@@ -31,6 +31,7 @@ using std::chrono_literals::operator""us;
 
 constexpr std::chrono::nanoseconds kForEver = std::chrono::nanoseconds::max();
 constexpr auto kSpin = 50us;
+constexpr auto kYield = 5us;  // of it; then others who need the processor go on
 constexpr auto kNap = 1ms;
 constexpr auto kWatch = 1ms;  // how often sockets are seen to under traffic
 constexpr auto kFirstRoomWait = 50us;
@@ -117,6 +118,8 @@ void ProgressThread::Serve() {
         Rest(pass);
       } else if (now - last_watch_ >= kWatch) {
         Watch(0us);
+      } else if (now - last_traffic_ >= kYield) {
+        sched_yield();
       }
     } catch (const std::bad_alloc&) {
       // What was to be done is still to be done, when there is memory.

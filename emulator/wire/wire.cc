@@ -76,7 +76,8 @@ Wire::Wire(std::string directory, std::string name, FarEnds& ends,
     : directory_(std::move(directory)),
       name_(std::move(name)),
       log_(log),
-      drainer_(ends, log, this, &progress),
+      drainer_(
+          ends, log, [this] { thread_.Kick(); }, this, &progress),
       thread_(drainer_, std::move(log)) {
   AddToHooks(*this);
 }
@@ -220,7 +221,6 @@ Wire::Found Wire::Connect(const Token& peer, std::shared_ptr<FarLink>* link,
     return Found::kNobody;
   }
   drainer_.Add(made);
-  thread_.Kick();
   *link = std::move(made);
   return Found::kLink;
 }

@@ -51,14 +51,14 @@ class Party final : public FarEnds {
 
   const char* OnMessage(FarLink& from, const Message& message,
                         std::span<const std::byte>) override {
-    if (on_message) on_message(from, message);
+    Get(on_message_)(from, message);
     const std::lock_guard lock(mutex_);
     ++received_;
     last_link_ = from.shared_from_this();
     changed_.notify_all();
     return objection.load();
   }
-  void OnRoom(FarLink&) override {}
+  void OnRoom(FarLink& there) override { Get(on_room_)(there); }
   void OnEnd(FarLink&) override {
     const std::lock_guard lock(mutex_);
     ++ended_;
@@ -92,12 +92,26 @@ class Party final : public FarEnds {
     return last_link_;
   }
 
-  std::function<void(FarLink&, const Message&)> on_message;
+  // What OnMessage() and OnRoom() do from now on.
+  void Set(std::function<void(FarLink&, const Message&)> on_message) {
+    const std::lock_guard lock(mutex_);
+    on_message_ = std::move(on_message);
+  }
+  void SetOnRoom(std::function<void(FarLink&)> on_room) {
+    const std::lock_guard lock(mutex_);
+    on_room_ = std::move(on_room);
+  }
+
   std::atomic<const char*> objection = nullptr;
   std::atomic<Progress*> progress = nullptr;
   std::shared_ptr<FarLink> link;  // that Find() found
 
  private:
+  template <typename Function>
+  Function Get(const Function& function) {
+    const std::lock_guard lock(mutex_);
+    return function;
+  }
   template <typename Condition>
   void Await(Condition condition) {
     std::unique_lock lock(mutex_);
@@ -105,6 +119,9 @@ class Party final : public FarEnds {
   }
 
   std::mutex mutex_;
+  std::function<void(FarLink&, const Message&)> on_message_ =
+      [](FarLink&, const Message&) {};
+  std::function<void(FarLink&)> on_room_ = [](FarLink&) {};
   std::condition_variable changed_;
   uint64_t received_ = 0;
   int ended_ = 0;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who handles what comes: pollers, or a thread that sleeps when nothing does.
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "emulator/random.h"
+#include "emulator/wire/wire.h"
+#include "tests/unit/emulator/wire/party.h"
+#include "tests/unit/emulator/wire/recording_ends.h"
+#include "tests/unit/emulator/wire/temporary_folder.h"
+
+namespace rpma::emu::wire {
+namespace {
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  ProgressTest() {
+    EXPECT_EQ(a_.Claim(7204), 0);
+    EXPECT_EQ(b_.Find(7204), Wire::Found::kLink);
+    EXPECT_TRUE(SendDreq(*b_.link, 1));
+    a_.AwaitMessages(1);
+  }
+
+  // Each message makes its receiver answer, until so many were received at `a`.
+  void PlayPingPong(uint32_t rounds) {
+    a_.Set([](FarLink& link, const Message& message) {
+      if (message.head.type == Type::kRequest) {
+        EXPECT_TRUE(SendReply(link, message.head.to, ""));
+      }
+    });
+    b_.Set([rounds](FarLink& link, const Message& message) {
+      if (message.head.to < rounds) {
+        EXPECT_TRUE(SendWrite(link, message.head.to + 1, "8 bytes."));
+      }
+    });
+    EXPECT_TRUE(SendWrite(*b_.link, 1, "8 bytes."));
+  }
+
+  TemporaryFolder temporary_;
+  Party a_{temporary_.path()};
+  Party b_{temporary_.path()};
+};
+
+TEST_F(ProgressTest, TheThreadsAnswerEachOther) {
+  constexpr uint32_t kRounds = 20'000;
+  PlayPingPong(kRounds);
+  b_.AwaitMessages(kRounds);
+}
+
+TEST_F(ProgressTest, PollersAnswerEachOther) {
+  constexpr uint32_t kRounds = 20'000;
+  PlayPingPong(kRounds);
+  while (!b_.HasMessages(kRounds)) {
+    a_.progress.load()->Poll();
+    b_.progress.load()->Poll();
+  }
+  EXPECT_EQ(a_.Log() + b_.Log(), "");
+}
+
+TEST_F(ProgressTest, APollLeavesTheCmToTheThread) {
+  std::atomic<std::thread::id> handler;
+  a_.Set([&](FarLink&, const Message&) {
+    handler.store(std::this_thread::get_id());
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(SendDreq(*b_.link, 2));
+    a_.progress.load()->Poll();
+  }
+  a_.AwaitMessages(101);
+  EXPECT_NE(handler.load(), std::this_thread::get_id());
+}
+
+// A message comes at any moment of falling asleep; were one wake-up lost, the
+// test would not end.
+TEST_F(ProgressTest, NoWakeUpIsLost) {
+  constexpr uint64_t kMessages = 30'000;
+  Random random(1);
+  for (uint64_t message = 1; message <= kMessages; ++message) {
+    const auto end = std::chrono::steady_clock::now() +
+                     std::chrono::nanoseconds(
+                         random.Below(random.Below(8) == 0 ? 100'000 : 1'000));
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
+    if (random.Below(4) == 0) a_.AwaitMessages(message + 1);
+    if (random.Below(16) == 0) {
+      for (size_t i = random.Below(200); i > 0; --i) a_.progress.load()->Poll();
+      a_.progress.load()->BeforeSleep();
+    }
+  }
+  a_.AwaitMessages(kMessages + 1);
+}
+
+// The receiver tells nobody that it has made room.
+TEST_F(ProgressTest, AFullLaneIsTakenUpAgain) {
+  constexpr uint64_t kMessages = 3'000;
+  const std::string data(kMaxPart, 'x');
+  std::atomic<uint64_t> sent = 0;
+  b_.SetOnRoom([&](FarLink& link) {
+    while (sent.load() < kMessages && SendWrite(link, 1, data)) ++sent;
+    if (sent.load() < kMessages) link.WantRoom();
+  });
+  b_.link->WantRoom();
+  a_.AwaitMessages(kMessages + 1);
+  EXPECT_EQ(sent.load(), kMessages);
+}
+
+// What the kernel says the thread of this process is blocked in: number and
+// arguments of a system call, or "running".
+std::string SystemCallOf(const std::filesystem::path& task) {
+  std::string line;
+  std::ifstream file(task / "syscall");
+  std::getline(file, line);
+  return line;
+}
+
+bool IsThreadOfWire(const std::filesystem::path& task) {
+  std::string name;
+  std::ifstream file(task / "comm");
+  std::getline(file, name);
+  return name == "rpma-emu-wire";
+}
+
+TEST_F(ProgressTest, TheThreadsSleepWithoutEndWhenNothingComes) {
+  // ppoll(descriptors, count, no time limit, ...)
+  int sleepers = 0;
+  const std::string ppoll = std::to_string(SYS_ppoll) + " ";
+  while (sleepers != 2) {
+    sleepers = 0;
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/self/task")) {
+      if (!IsThreadOfWire(task)) continue;
+      std::string call = SystemCallOf(task);
+      if (call.empty()) GTEST_SKIP() << "the kernel does not tell";
+      if (!call.starts_with(ppoll)) continue;
+      size_t argument = 0;
+      for (int i = 0; i < 3; ++i) argument = call.find(' ', argument) + 1;
+      sleepers += call.substr(argument).starts_with("0x0 ");
+    }
+    sched_yield();
+  }
+  // And they wake.
+  EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
+  a_.AwaitMessages(2);
+}
+
+}  // namespace
+}  // namespace rpma::emu::wire
