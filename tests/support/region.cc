@@ -3,26 +3,14 @@
 #include "tests/support/region.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <numeric>
 
+#include "tests/support/pages.h"
+
 namespace rpma::test {
-namespace {
-
-constexpr size_t kPage = 4096;
-
-uint8_t* AllocatePages(size_t size) {
-  const size_t rounded = (size + kPage - 1) / kPage * kPage;
-  void* memory = std::aligned_alloc(kPage, rounded);
-  std::memset(memory, 0, rounded);
-  return static_cast<uint8_t*>(memory);
-}
-
-}  // namespace
 
 Region::Region(rpma_peer* peer, size_t size, int usage)
-    : size_(size), memory_(AllocatePages(size)) {
+    : size_(size), memory_(static_cast<uint8_t*>(AllocatePages(size))) {
   EXPECT_THAT(rpma_mr_reg(peer, memory_.get(), size, usage, mr_.address()),
               IsOk());
 }
@@ -48,6 +36,6 @@ RemoteMr RemoteOf(const rpma_mr_local* mr) {
   return remote;
 }
 
-void Region::Free::operator()(uint8_t* memory) const { std::free(memory); }
+void Region::Free::operator()(uint8_t* memory) const { FreePages(memory); }
 
 }  // namespace rpma::test

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "tests/support/pages.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace rpma::test {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kSharedBytes = size_t{256} << 20;
+
+char* shared = nullptr;
+std::mutex mutex;
+// Of the shared pages: the parts in use, by where they begin and end.
+std::map<char*, char*> used;
+
+// The first gap that is large enough.
+char* AllocateShared(size_t size) {
+  const std::lock_guard lock(mutex);
+  char* begin = shared;
+  for (const auto& [other_begin, other_end] : used) {
+    if (static_cast<size_t>(other_begin - begin) >= size) break;
+    begin = other_end;
+  }
+  if (static_cast<size_t>(shared + kSharedBytes - begin) < size) {
+    std::fprintf(stderr, "no %zu bytes of shared memory are left\n", size);
+    std::abort();
+  }
+  used[begin] = begin + size;
+  return begin;
+}
+
+}  // namespace
+
+void SharePages() {
+  void* const memory = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  shared = static_cast<char*>(memory);
+}
+
+void* AllocatePages(size_t size) {
+  const size_t rounded = (size + kPage - 1) / kPage * kPage;
+  void* const pages = shared != nullptr ? AllocateShared(rounded)
+                                        : std::aligned_alloc(kPage, rounded);
+  std::memset(pages, 0, rounded);
+  return pages;
+}
+
+void FreePages(void* pages) {
+  if (shared == nullptr) return std::free(pages);
+  const std::lock_guard lock(mutex);
+  used.erase(static_cast<char*>(pages));
+}
+
+bool AreShared(const void* bytes, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(shared);
+  const auto address = reinterpret_cast<uintptr_t>(bytes);
+  return shared != nullptr && address >= begin && size <= kSharedBytes &&
+         address - begin <= kSharedBytes - size;
+}
+
+}  // namespace rpma::test
