@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "tests/support/matchers.h"
+#include "tests/support/side.h"
 
 namespace rpma::test {
 namespace {
@@ -40,16 +41,19 @@ Census TakeCensus(const rpma_emu_fabric* fabric) {
   if (fabric != nullptr) {
     EXPECT_THAT(rpma_emu_get_census(fabric, &now), IsOk());
   }
-  return {.pds = now.pds,
-          .mrs = now.mrs,
-          .comp_channels = now.comp_channels,
-          .cqs = now.cqs,
-          .srqs = now.srqs,
-          .qps = now.qps,
-          .cm_ids = now.cm_ids,
-          .event_channels = now.event_channels,
-          .unacked_events = now.unacked_events,
-          .descriptors = CountDescriptors()};
+  return {
+      .pds = now.pds,
+      .mrs = now.mrs,
+      .comp_channels = now.comp_channels,
+      .cqs = now.cqs,
+      .srqs = now.srqs,
+      .qps = now.qps,
+      .cm_ids = now.cm_ids,
+      .event_channels = now.event_channels,
+      .unacked_events = now.unacked_events,
+      .descriptors =
+          CountDescriptors() +
+          (other_process != nullptr ? other_process->count_descriptors() : 0)};
 }
 
 Census operator-(const Census& all, const Census& some) {

@@ -13,7 +13,7 @@
 namespace rpma::test {
 
 // How many objects live on a fabric, as in rpma_emu_census, and how many
-// descriptors this process has open.
+// descriptors are open, in both processes if there are two.
 struct Census {
   uint32_t pds = 0;
   uint32_t mrs = 0;

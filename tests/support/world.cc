@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tests/support/side.h"
+
 namespace rpma::test {
 namespace {
 
@@ -15,13 +17,18 @@ ibv_context* DeviceAt(const std::string& address) {
   return context;
 }
 
+ibv_context* ServersDeviceAt(const std::string& address) {
+  const ServersSide side;
+  return DeviceAt(address);
+}
+
 }  // namespace
 
 World::World(const WorldOptions& options)
     : client_address_(options.client_address),
       server_address_(options.server_address),
       client_context_((Emulate(options), DeviceAt(client_address_))),
-      server_context_(DeviceAt(server_address_)),
+      server_context_(ServersDeviceAt(server_address_)),
       census_(fabric()),
       next_port_(options.first_port) {
   EXPECT_THAT(rpma_peer_new(client_context_, client_peer_.address()), IsOk());
