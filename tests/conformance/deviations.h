@@ -11,16 +11,20 @@
 
 namespace rpma::test {
 
-// Leaves out the tests in which `where` deviates, "stepped" or the name of a
-// real device's Provider. False, after saying why on stderr, if there is no
-// such test.
-bool LeaveOutDeviations(std::string_view where);
+// What tests run on: "emulated", "stepped" or the name of a real device's
+// Provider; and "another process" with "two processes" or "elsewhere".
+using Places = std::vector<std::string_view>;
+
+// Leaves out the tests in which one of the places deviates. False, after saying
+// why on stderr, if there is no such test.
+bool LeaveOutDeviations(const Places& where);
 
 // Prints what was left out, each with the reason, and how many tests passed and
 // failed.
-void PrintSums(std::string_view where);
+void PrintSums(const Places& where);
 
-// The full names, "Prefix/Suite.Test/parameter", of a test with parameters.
+// The full names, "Prefix/Suite.Test/parameter", of a test with parameters, or
+// of all of a suite: "*".
 std::vector<std::string> NamesOf(std::string_view suite, std::string_view test);
 
 }  // namespace rpma::test

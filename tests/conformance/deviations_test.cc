@@ -20,6 +20,12 @@ TEST(DeviationsTest, TestHasANameForEachProvider) {
   EXPECT_THAT(names, Each(StartsWith("SrqTest.DefaultQueueHasARcq/")));
 }
 
+TEST(DeviationsTest, StarIsEachTestOfTheSuite) {
+  const auto names = NamesOf("SrqTest", "*");
+  EXPECT_GT(names.size(), NamesOf("SrqTest", "DefaultQueueHasARcq").size());
+  EXPECT_THAT(names, Each(StartsWith("SrqTest.")));
+}
+
 TEST(DeviationsTest, SuiteWhoseNameEndsAlikeIsAnother) {
   EXPECT_THAT(NamesOf("Test", "DefaultQueueHasARcq"), IsEmpty());
   EXPECT_THAT(NamesOf("qTest", "DefaultQueueHasARcq"), IsEmpty());

@@ -2,6 +2,8 @@
 
 #include "tests/conformance/environment.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -13,6 +15,7 @@ namespace {
 const char* test_address = nullptr;
 const char* transport_under_test = "emulator";
 const char* seed = nullptr;
+Processes processes = Processes::kOne;
 
 // What follows `flag`, which ends in '=', in `argument`; nullptr if it is
 // another argument.
@@ -23,6 +26,21 @@ const char* ValueOf(std::string_view flag, const char* argument) {
 
 bool IsTransport(std::string_view name) {
   return name == "emulator" || name == "verbs";
+}
+
+// False: there is no such way.
+bool ParseProcesses(std::string_view text) {
+  if (text == "1") {
+    processes = Processes::kOne;
+  } else if (text == "2") {
+    processes = Processes::kTwo;
+  } else if (text == "elsewhere") {
+    processes = Processes::kElsewhere;
+  } else {
+    std::fprintf(stderr, "--processes: neither 1, 2 nor elsewhere\n");
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -41,6 +59,8 @@ bool ParseFlags(int argc, char** argv) {
       transport_under_test = transport;
     } else if (const char* stepped = ValueOf("--stepped=", argv[i])) {
       seed = stepped;
+    } else if (const char* number = ValueOf("--processes=", argv[i])) {
+      if (!ParseProcesses(number)) return false;
     } else {
       std::fprintf(stderr, "unknown argument: %s\n", argv[i]);
       return false;
@@ -48,6 +68,10 @@ bool ParseFlags(int argc, char** argv) {
   }
   if (seed != nullptr && TransportUnderTest() != "emulator") {
     std::fprintf(stderr, "--stepped: only worlds of the emulator are\n");
+    return false;
+  }
+  if (seed != nullptr && processes != Processes::kOne) {
+    std::fprintf(stderr, "--stepped: no world steps in two processes\n");
     return false;
   }
   setenv("RPMA_TRANSPORT", transport_under_test, 1);
@@ -66,6 +90,13 @@ const char* TestAddress() {
 std::string ScheduleOptions() {
   return seed == nullptr ? std::string()
                          : std::string("schedule=stepped seed=") + seed;
+}
+
+Processes ProcessesUnderTest() { return processes; }
+
+std::string SharingOptions() {
+  if (processes != Processes::kTwo) return {};
+  return "fabric=conformance-" + std::to_string(getpid());
 }
 
 int FirstPort() {

@@ -29,5 +29,9 @@ TEST(EnvironmentTest, UnknownFlagsAreRefused) {
   EXPECT_THAT(Refusal("--adress=1.2.3.4"), HasSubstr("--adress=1.2.3.4"));
 }
 
+TEST(EnvironmentTest, UnknownNumbersOfProcessesAreRefused) {
+  EXPECT_THAT(Refusal("--processes=3"), HasSubstr("neither 1, 2"));
+}
+
 }  // namespace
 }  // namespace rpma::test

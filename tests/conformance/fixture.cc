@@ -6,15 +6,21 @@
 #include <thread>
 
 #include "tests/conformance/environment.h"
+#include "tests/support/pages.h"
+#include "tests/support/side.h"
 
 namespace rpma::test {
+
+void* ConformanceTest::operator new(size_t size) { return AllocatePages(size); }
+
+void ConformanceTest::operator delete(void* test) { FreePages(test); }
 
 void ConformanceTest::SetUp() {
   world_.emplace(WorldOptions{
       .emulated = provider().emulated,
       .profile = provider().name,
-      .options =
-          ScheduleOptions() + " " + provider().options + " " + device_options(),
+      .options = ScheduleOptions() + " " + SharingOptions() + " " +
+                 provider().options + " " + device_options(),
       .extend = [this](Emulation& emulation) { Extend(emulation); },
       .client_address = address(),
       .server_address = server_address(),
@@ -28,6 +34,8 @@ const char* ConformanceTest::address() const { return TestAddress(); }
 void ConformanceTest::ExpectExplained(
     const End& end, const ::testing::Matcher<std::string>& why) {
   if (!provider().emulated) return;
+  std::optional<ServersSide> side;
+  if (IsInOtherProcess(end.conn)) side.emplace();
   EXPECT_THAT(emulation().Explain(end.qp_num), why);
 }
 

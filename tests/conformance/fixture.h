@@ -28,6 +28,11 @@
 namespace rpma::test {
 
 class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
+ public:
+  // What a test registers may be its members.
+  static void* operator new(size_t size);
+  static void operator delete(void* test);
+
  protected:
   void SetUp() override;
   void TearDown() override;

@@ -11,16 +11,34 @@
 #include "tests/conformance/deviations.h"
 #include "tests/conformance/environment.h"
 #include "tests/conformance/provider.h"
+#include "tests/support/two_processes/two_processes.h"
 
 namespace rpma::test {
 namespace {
 
 // As in the table of deviations.
-std::string_view WhereTestsRun() {
-  if (!ScheduleOptions().empty()) return "stepped";
+Places WhereTestsRun() {
+  if (!ScheduleOptions().empty()) return {"stepped"};
   const std::vector<const Provider*> providers = Providers();
   const bool real = !providers.empty() && !providers.front()->emulated;
-  return real ? providers.front()->name : "emulated";
+  const char* const kind = real ? providers.front()->name : "emulated";
+  switch (ProcessesUnderTest()) {
+    case Processes::kOne:
+      return {kind};
+    case Processes::kTwo:
+      return {kind, "another process", "two processes"};
+    case Processes::kElsewhere:
+      return {kind, "another process", "elsewhere"};
+  }
+  return {};
+}
+
+void StartProcesses() {
+  using two_processes::Elsewhere;
+  const Processes processes = ProcessesUnderTest();
+  if (processes == Processes::kOne) return;
+  StartSecondProcess(processes == Processes::kTwo ? Elsewhere::kServer
+                                                  : Elsewhere::kAll);
 }
 
 }  // namespace
@@ -28,15 +46,16 @@ std::string_view WhereTestsRun() {
 
 int main(int argc, char** argv) {
   if (!rpma::test::ParseFlags(argc, argv)) return 2;
+  rpma::test::StartProcesses();
   if (rpma::test::Providers().empty()) {
     std::fprintf(stderr, "no RDMA device has the address %s\n",
                  rpma::test::TestAddress());
     return 2;
   }
   testing::InitGoogleMock(&argc, argv);
-  const std::string_view where = rpma::test::WhereTestsRun();
+  const rpma::test::Places where = rpma::test::WhereTestsRun();
   if (!rpma::test::LeaveOutDeviations(where)) return 2;
   const int status = RUN_ALL_TESTS();
   rpma::test::PrintSums(where);
-  return status;
+  return rpma::test::StopSecondProcess() ? status : 1;
 }
