@@ -17,6 +17,13 @@ void ConnectionManager::Impl::ForEachId(Work work) {
   }
 }
 
+void ConnectionManager::Impl::EndPatienceElsewhere(Lock& lock,
+                                                   const Device& device) {
+  for (const auto& [key, id] : far_ids) {
+    if (id->remote == &device) EndPatience(lock, *id);
+  }
+}
+
 void ConnectionManager::CutOff(Device& device) {
   Impl::Lock lock(impl_->mutex);
   impl_->ForEachId([&](const std::shared_ptr<CmId>& id) {
@@ -24,6 +31,7 @@ void ConnectionManager::CutOff(Device& device) {
       impl_->EndPatience(lock, *id);
     }
   });
+  impl_->EndPatienceElsewhere(lock, device);
   impl_->Deliver(lock);
 }
 
@@ -44,6 +52,7 @@ void ConnectionManager::RemoveDevice(Device& device) {
     impl_->Post(*id, RDMA_CM_EVENT_DEVICE_REMOVAL);
     id->state = CmState::kRemoved;
   });
+  impl_->EndPatienceElsewhere(lock, device);
   impl_->Deliver(lock);
 }
 

@@ -6,6 +6,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +19,25 @@
 namespace rpma::emu {
 
 class Device;
+class FarLink;
+
+// One end of a connection between two processes. Its active id is numbered in
+// its own process.
+struct FarKey {
+  const FarLink* link = nullptr;
+  uint64_t active = 0;
+  bool is_active = false;  // the end that the other process has
+
+  friend auto operator<=>(const FarKey&, const FarKey&) = default;
+};
+
+// What stands for an id of another process has besides.
+struct FarId {
+  FarKey key;
+  std::shared_ptr<FarLink> link;
+  uint64_t number = 0;  // of the id there; 0: not known
+  bool iwarp = false;
+};
 
 enum class CmState {
   kIdle,
@@ -55,12 +75,18 @@ class CmId final : public rdma_cm_id,
   CmState state = CmState::kIdle;
   Device* device = nullptr;  // set when `verbs` is
   std::shared_ptr<QueuePair> queue_pair;
-  std::shared_ptr<FarQp> far_qp;  // instead, of an id of another process
+
+  // It stands for one of another process (cm_far.cc): its state is that of the
+  // other, as far as messages tell; it has no timer, and its events are
+  // dropped.
+  std::optional<FarId> far;
+  std::shared_ptr<FarQp> far_qp;  // of such an id
 
   // --- A connection.
   std::weak_ptr<CmId> peer;  // the other end, once it is known
   QpRef remote_qp;           // that of the peer when it told of it
   Device* remote = nullptr;  // the device of the other end
+  bool awaits_far = false;   // the other end is of another process
   CmParam sent;  // with its REQ or REP, which may have to be sent again
   // An incoming id that is not accepted: its events are dropped.
   bool drops_events = false;
@@ -73,6 +99,8 @@ class CmId final : public rdma_cm_id,
   uint8_t initiator_depth = 0;
   uint8_t retry_count = 0;
   uint8_t rnr_retry_count = 0;
+
+  bool is_claimed = false;  // its port, among processes
 
   // --- A listener.
   int backlog = 0;

@@ -5,6 +5,7 @@
 #include <sys/syslog.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -86,6 +87,25 @@ int ConnectionManager::Impl::Bind(CmId& id, const sockaddr& address) {
   return 0;
 }
 
+int ConnectionManager::Impl::BindAndClaim(Lock& lock, CmId& id,
+                                          const sockaddr& address) {
+  // The ports that are free here may not be free elsewhere.
+  for (int tries = 0; tries < UINT16_MAX; ++tries) {
+    int error = Bind(id, address);
+    if (error != 0) return error;
+    error = Claim(lock, id);
+    if (error == 0 || id.state != CmState::kBound) return error;
+    ports.Release(id);
+    id.route.addr.src_storage = {};
+    id.device = nullptr;
+    id.verbs = nullptr;
+    id.port_num = 0;
+    id.state = CmState::kIdle;
+    if (error != EADDRINUSE || PortOf(address) != 0) return error;
+  }
+  return EADDRNOTAVAIL;
+}
+
 int ConnectionManager::Impl::Resolve(CmId& id, const sockaddr* source,
                                      const sockaddr& destination) {
   if (id.state == CmState::kBound) source = &id.route.addr.src_addr;
@@ -127,8 +147,10 @@ int ConnectionManager::Impl::Own(CmId& id,
 
 void ConnectionManager::Impl::Forget(CmId& id) {
   if (id.event_channel() != nullptr) --id.event_channel()->ids;
+  const std::shared_ptr<CmId> peer = id.peer.lock();
   ids.erase(id.number);
   TrimMessageNodes();
+  DropIfUnused(peer);
 }
 
 ConnectionManager::ConnectionManager(Fabric& fabric)
@@ -215,8 +237,8 @@ int ConnectionManager::BindAddr(rdma_cm_id* handle,
                                 const sockaddr* address) try {
   CmId& id = IdOf(handle);
   if (!IsInternet(address)) return EAFNOSUPPORT;
-  const std::lock_guard lock(impl_->mutex);
-  return id.state == CmState::kIdle ? impl_->Bind(id, *address)
+  Impl::Lock lock(impl_->mutex);
+  return id.state == CmState::kIdle ? impl_->BindAndClaim(lock, id, *address)
                                     : WrongState(id);
 } catch (const std::bad_alloc&) {
   return ENOMEM;
@@ -314,7 +336,8 @@ ConnectionManager::Census ConnectionManager::TakeCensus() const {
   const std::lock_guard lock(impl_->mutex);
   return {.ids = static_cast<uint32_t>(impl_->ids.size()),
           .event_channels = impl_->channels,
-          .unacked_events = impl_->unacked_events};
+          .unacked_events = impl_->unacked_events,
+          .far_ids = static_cast<uint32_t>(impl_->far_ids.size())};
 }
 
 }  // namespace rpma::emu

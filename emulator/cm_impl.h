@@ -19,6 +19,7 @@
 #include "emulator/cm_message.h"
 #include "emulator/connection_manager.h"
 #include "emulator/event_channel.h"
+#include "emulator/far_link.h"
 #include "emulator/port_table.h"
 #include "emulator/profile.h"
 #include "emulator/scheduler.h"
@@ -89,6 +90,7 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   std::shared_ptr<CmId> NewId(EventChannel* channel);
   void Attach(CmId& id, EventChannel* channel);  // moves unread events too
   int Bind(CmId& id, const sockaddr& address);
+  int BindAndClaim(Lock& lock, CmId& id, const sockaddr& address);
   int Resolve(CmId& id, const sockaddr* source, const sockaddr& destination);
   int Own(CmId& id, const std::shared_ptr<QueuePair>& qp);  // ENOMEM
   void Forget(CmId& id);  // the last reference may be the caller's
@@ -138,8 +140,9 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void OnNetworkTimer();   // REQUIRES: the mutex is not held
 
   // --- Arrivals (cm_receive.cc)
-  void HandOver(Lock& lock, CmMessage& message);
-  void ReceiveReq(Lock& lock, const CmMessage& message);
+  // False: it is lost, as there is no room on its way to another process.
+  bool HandOver(Lock& lock, CmMessage& message);
+  bool ReceiveReq(Lock& lock, CmMessage& message);
   void ReceiveRep(Lock& lock, const CmMessage& message);
   void TakeResponse(CmId& to, const CmMessage& message);
   void ReceiveRtu(const CmMessage& message);
@@ -149,6 +152,9 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   // Makes the id of the passive end and queues CONNECT_REQUEST. Throws
   // std::bad_alloc before it has had any effect.
   void MakePassive(CmId& from, CmId& listener, const CmMessage& message);
+  CmId* FindListener(const CmId& from, const CmMessage& request);
+  void Enqueue(Lock& lock, const CmMessage& request, CmId& from,
+               CmId& listener);
   void Refuse(Lock& lock, const CmMessage& request, const CmId& from,
               int reason);
   void AnswerForTheGone(const CmMessage& request);
@@ -161,6 +167,9 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   void AcceptRequest(Lock& lock, const std::shared_ptr<CmId>& id,
                      const rdma_conn_param& param);
   int FinishConnect(CmId& id);  // REQUIRES: the mutex is not held
+  // Of an iWARP id that was accepted by one of another process, its queue pair.
+  // False: it cannot, or `id` does not wait for that any more.
+  bool GetReady(Lock& lock, const std::shared_ptr<CmId>& id);
   // `from` is closed; its peer, if it is known, is told.
   void SendReject(CmId& from, int reason, ConsumerData data = {});
 
@@ -185,9 +194,32 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   // Logs "connection to 192.0.2.1:7204 `what`", without the lock.
   void LogAbout(Lock& lock, const CmId& id, const char* what);
 
+  // --- Other processes (cm_far.cc)
+  // What stands for an id of another process; made if there is none. Throws
+  // std::bad_alloc.
+  std::shared_ptr<CmId> FarIdOf(FarLink& link, const FarKey& key,
+                                Device& device);
+  // It is needed for a connection of this process, or a message is under way.
+  bool IsInUse(const CmId& far_id) const;
+  void DropIfUnused(const std::shared_ptr<CmId>& far_id);
+  // Lets a request go on to the process that listens; *sent: there was room.
+  FarPorts::Found LookFurther(Lock& lock, CmMessage& request, bool* sent);
+  bool Forward(const CmMessage& message, CmId& to);  // false: no room
+  void TellFar(CmId& to, wire::CmKind kind, bool on);
+  void OnCm(FarLink& link, const wire::CmBody& body, ConsumerData data);
+  void TakeNotice(Lock& lock, const wire::CmBody& body, CmId& id);
+  std::shared_ptr<CmId> FindFarSender(FarLink& link, const wire::CmBody& body);
+  void OnEnd(FarLink& link);
+  // The port of a bound id, of which the other processes are told. 0 or an
+  // errno.
+  int Claim(Lock& lock, CmId& id);
+  void ReleaseClaim(Lock& lock, CmId& id);
+
   // --- Faults of devices (cm_faults.cc)
   template <typename Work>
   void ForEachId(Work work);  // that is not destroyed, by number
+  // Of ids of other processes that are connected to `device`.
+  void EndPatienceElsewhere(Lock& lock, const Device& device);
 
   Fabric& fabric;
   std::unique_ptr<CmSteps> steps;  // of a stepped world (cm_steps.cc)
@@ -197,6 +229,8 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   std::map<uint64_t, std::shared_ptr<CmId>> ids;  // by number
   std::unordered_map<uint32_t, CmId*> ids_by_qp;
   PortTable ports;
+  FarPorts* far_ports = nullptr;  // of other processes
+  std::map<FarKey, std::shared_ptr<CmId>> far_ids;
   uint32_t channels = 0;
   uint32_t unacked_events = 0;
 

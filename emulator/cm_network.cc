@@ -16,6 +16,9 @@ namespace {
 // At once on their way from an id, for example a response that is late, its
 // second copy and a goodbye.
 constexpr size_t kMessagesOfAnId = 3;
+// The least that another process gets, as it may not be running just now.
+constexpr std::chrono::nanoseconds kFarResponseTime =
+    std::chrono::milliseconds(250);
 
 FaultSite SiteOf(CmMessageKind kind) {
   switch (kind) {
@@ -55,6 +58,12 @@ bool IsTcp(const CmMessage& message) {
   return message.sender->profile().iwarp && message.kind != CmMessageKind::kReq;
 }
 
+// Whether an id sends it that stands for one of another process, which is gone.
+bool IsFromFar(const CmMessage& message) {
+  const std::shared_ptr<CmId> from = message.from.lock();
+  return from != nullptr && from->far.has_value();
+}
+
 // Whether `a` was sent after `b` on the same connection.
 bool IsBehind(const CmMessage& a, const CmMessage& b) {
   return a.number > b.number && !a.from.owner_before(b.from) &&
@@ -80,15 +89,18 @@ void ConnectionManager::Impl::AddMessageNodes() {
 }
 
 void ConnectionManager::Impl::Recycle(CmMessages& done) {
+  const std::shared_ptr<CmId> to = done.front().to.lock();
   done.front().from.reset();
   done.front().to.reset();
   spare_messages.splice(spare_messages.end(), done);
   TrimMessageNodes();
+  DropIfUnused(to);
 }
 
 void ConnectionManager::Impl::TrimMessageNodes() {
   // Those that are still under way from ids that are gone do not count.
-  while (spare_messages.size() > kMessagesOfAnId * ids.size()) {
+  const size_t count = ids.size() + far_ids.size();
+  while (spare_messages.size() > kMessagesOfAnId * count) {
     spare_messages.pop_front();
   }
 }
@@ -113,7 +125,7 @@ CmMessage* ConnectionManager::Impl::Send(CmMessageKind kind, Device& sender,
 CmMessage* ConnectionManager::Impl::SendToPeer(CmMessageKind kind, CmId& from) {
   CmMessage* const message = Send(kind, *from.device, from.remote);
   if (message == nullptr) {
-    if (AwaitsAnswer(from, kind)) {
+    if (AwaitsAnswer(from, kind) && !from.far.has_value()) {
       from.deadline = fabric.timers().Now() + ResponseTime(from);
       // There is a timer, as late messages fill the lists.
       (void)from.timer->Arm(ResponseTime(from));
@@ -148,12 +160,14 @@ void ConnectionManager::Impl::Travel(Lock& lock, CmMessages& one) {
       return PutInFlight(lock, one, earlier->due - fabric.timers().Now());
     }
   }
-  if (fabric.faults().active() && !Survives(lock, one)) return;
+  if (fabric.faults().active() && !IsFromFar(message) && !Survives(lock, one)) {
+    return;
+  }
   Arrive(lock, one);
 }
 
 void ConnectionManager::Impl::Arrive(Lock& lock, CmMessages& one) {
-  HandOver(lock, one.front());
+  if (!HandOver(lock, one.front())) return Lose(lock, one, std::nullopt);
   AwaitAnswer(lock, one.front());
   Recycle(one);
 }
@@ -161,8 +175,8 @@ void ConnectionManager::Impl::Arrive(Lock& lock, CmMessages& one) {
 void ConnectionManager::Impl::AwaitAnswer(Lock& lock,
                                           const CmMessage& message) {
   const std::shared_ptr<CmId> from = message.from.lock();
-  if (from == nullptr || IsTcp(message) || from->is_patient ||
-      !AwaitsAnswer(*from, message.kind)) {
+  if (from == nullptr || from->far.has_value() || IsTcp(message) ||
+      from->is_patient || !AwaitsAnswer(*from, message.kind)) {
     return;
   }
   StartTimer(lock, *from, ResponseTime(*from));
@@ -170,7 +184,8 @@ void ConnectionManager::Impl::AwaitAnswer(Lock& lock,
 
 std::chrono::nanoseconds ConnectionManager::Impl::ResponseTime(
     const CmId& id) const {
-  return fabric.Scale(id.device->profile().timers.cm_response);
+  const auto time = fabric.Scale(id.device->profile().timers.cm_response);
+  return id.awaits_far ? std::max(time, kFarResponseTime) : time;
 }
 
 // --- Faults
@@ -199,7 +214,7 @@ bool ConnectionManager::Impl::Survives(Lock& lock, CmMessages& one) {
       PutInFlight(lock, one, fabric.Scale(injection->time));
       return false;
     default:
-      HandOver(lock, message);
+      (void)HandOver(lock, message);  // the first copy may get lost
       return true;
   }
 }
@@ -247,7 +262,7 @@ void ConnectionManager::Impl::Land(Lock& lock, CmMessages& one) {
   if (std::exchange(one.front().is_sent_when_due, false)) {
     Travel(lock, one);
   } else {
-    HandOver(lock, one.front());
+    if (!HandOver(lock, one.front())) return Lose(lock, one, std::nullopt);
     Recycle(one);
   }
 }

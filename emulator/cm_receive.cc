@@ -16,6 +16,10 @@ uint8_t Padded(const CmId& receiver, uint8_t limit) {
   return receiver.device->profile().private_data.padded ? limit : uint8_t{0};
 }
 
+bool IsIwarp(const CmId& id) {
+  return id.far.has_value() ? id.far->iwarp : id.device->profile().iwarp;
+}
+
 ConsumerData DataOf(const rdma_conn_param& param) {
   return {param.private_data, param.private_data_len};
 }
@@ -54,55 +58,80 @@ bool IsGone(const std::shared_ptr<CmId>& id) {
   return id == nullptr || id->state == CmState::kDestroyed;
 }
 
-void ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
+bool ConnectionManager::Impl::HandOver(Lock& lock, CmMessage& message) {
+  const std::shared_ptr<CmId> to = message.to.lock();
+  if (to != nullptr && to->far.has_value()) return Forward(message, *to);
   if (steps != nullptr) steps->Tell(message, "arrives");
   switch (message.kind) {
     case CmMessageKind::kReq:
       return ReceiveReq(lock, message);
     case CmMessageKind::kRep:
-      return ReceiveRep(lock, message);
+      ReceiveRep(lock, message);
+      break;
     case CmMessageKind::kRtu:
-      return ReceiveRtu(message);
+      ReceiveRtu(message);
+      break;
     case CmMessageKind::kRej:
-      return ReceiveRej(lock, message);
+      ReceiveRej(lock, message);
+      break;
     case CmMessageKind::kDreq:
-      return ReceiveDreq(lock, message);
+      ReceiveDreq(lock, message);
+      break;
     case CmMessageKind::kDrep:
-      return ReceiveDrep(message);
+      ReceiveDrep(message);
+      break;
   }
+  return true;
 }
 
 // --- REQ
 
-void ConnectionManager::Impl::ReceiveReq(Lock& lock, const CmMessage& message) {
+bool ConnectionManager::Impl::ReceiveReq(Lock& lock, CmMessage& message) {
   const std::shared_ptr<CmId> from = message.from.lock();
-  if (message.receiver == nullptr || IsGone(from) ||
-      from->state != CmState::kConnectSent || !QpOf(*from)) {
-    return;
+  if (IsGone(from) || from->state != CmState::kConnectSent || !QpOf(*from)) {
+    return true;
   }
   const std::shared_ptr<CmId> known = from->peer.lock();
   if (!IsGone(known) && known->state != CmState::kClosed) {
     // It came before.
     if (known->state == CmState::kRequestReceived) WaitPatiently(lock, *from);
-    return;
+    return true;
   }
-  const sockaddr& address = from->route.addr.dst_addr;
-  const bool iwarp = message.receiver->profile().iwarp;
-  CmId* const listener = iwarp == from->device->profile().iwarp
-                             ? ports.FindListener(address, iwarp)
-                             : nullptr;
-  if (listener == nullptr) {
-    return Refuse(lock, message, *from, kRejInvalidServiceId);
+  if (CmId* const listener = FindListener(*from, message)) {
+    Enqueue(lock, message, *from, *listener);
+    return true;
   }
-  if (listener->waiting_requests >= listener->backlog) {
-    return Refuse(lock, message, *from, kRejConsumerDefined);
+  if (far_ports != nullptr && !from->far.has_value()) {
+    bool sent = true;
+    const FarPorts::Found found = LookFurther(lock, message, &sent);
+    if (found != FarPorts::Found::kNobody) return sent;
+  }
+  if (message.receiver != nullptr) {
+    Refuse(lock, message, *from, kRejInvalidServiceId);
+  }
+  return true;
+}
+
+CmId* ConnectionManager::Impl::FindListener(const CmId& from,
+                                            const CmMessage& request) {
+  if (request.receiver == nullptr) return nullptr;
+  const bool iwarp = request.receiver->profile().iwarp;
+  return iwarp == IsIwarp(from)
+             ? ports.FindListener(from.route.addr.dst_addr, iwarp)
+             : nullptr;
+}
+
+void ConnectionManager::Impl::Enqueue(Lock& lock, const CmMessage& request,
+                                      CmId& from, CmId& listener) {
+  if (listener.waiting_requests >= listener.backlog) {
+    return Refuse(lock, request, from, kRejConsumerDefined);
   }
   try {
-    MakePassive(*from, *listener, message);
+    MakePassive(from, listener, request);
   } catch (const std::bad_alloc&) {
     return;  // as if it had been lost
   }
-  WaitPatiently(lock, *from);
+  WaitPatiently(lock, from);
 }
 
 void ConnectionManager::Impl::Refuse(Lock& lock, const CmMessage& request,
@@ -138,6 +167,7 @@ void ConnectionManager::Impl::MakePassive(CmId& from, CmId& listener,
   to.peer = from.weak_from_this();
   to.remote = from.device;
   to.remote_qp = QpOf(from);
+  to.awaits_far = from.far.has_value();
   from.peer = to.weak_from_this();
   ++listener.waiting_requests;
   CmEvent* const event =
@@ -170,14 +200,17 @@ void ConnectionManager::Impl::ReceiveRep(Lock& lock, const CmMessage& message) {
   if (to->state != CmState::kConnectSent) return;
   to->remote_qp = QpOf(*from);
   Negotiate(*to, *from, *message.param);
+  const bool iwarp = to->device->profile().iwarp;
+  if (iwarp && from->far.has_value() && !GetReady(lock, to)) return;
   TakeResponse(*to, message);
   WaitPatiently(lock, *from);
+  if (iwarp && to->queue_pair->State() == IBV_QPS_ERR) Terminate(lock, to);
 }
 
 void ConnectionManager::Impl::TakeResponse(CmId& to, const CmMessage& message) {
   const bool iwarp = to.device->profile().iwarp;
   StopTimer(to);
-  to.peer = message.from;
+  if (!message.from.expired()) to.peer = message.from;
   to.state = iwarp ? CmState::kConnected : CmState::kResponseReceived;
   CmEvent* const event = Post(
       to, iwarp ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE, 0,
@@ -270,6 +303,7 @@ void ConnectionManager::Impl::ReceiveDrep(const CmMessage& message) {
 // --- Patience
 
 void ConnectionManager::Impl::WaitPatiently(Lock& lock, CmId& id) {
+  if (id.far.has_value()) return TellFar(id, wire::CmKind::kPatience, true);
   id.is_patient = true;
   if (id.has_lost_messages) {
     StartTimer(lock, id, fabric.Scale(id.device->profile().timers.cm_service));
@@ -280,6 +314,7 @@ void ConnectionManager::Impl::WaitPatiently(Lock& lock, CmId& id) {
 }
 
 void ConnectionManager::Impl::EndPatience(Lock& lock, CmId& id) {
+  if (id.far.has_value()) return TellFar(id, wire::CmKind::kPatience, false);
   if (!id.is_patient || id.has_lost_messages) return;
   id.has_lost_messages = true;
   WaitPatiently(lock, id);

@@ -174,6 +174,22 @@ int ConnectionManager::Impl::FinishConnect(CmId& id) {
   return error != 0 ? error : ECONNRESET;
 }
 
+bool ConnectionManager::Impl::GetReady(Lock& lock,
+                                       const std::shared_ptr<CmId>& id) {
+  const std::shared_ptr<QueuePair> qp = id->queue_pair;
+  const QpRef remote = id->remote_qp;
+  const ConnectionAttributes attributes = AttributesOf(*id);
+  lock.unlock();
+  const bool is_ready =
+      qp != nullptr && MakeReady(*qp, remote, attributes) == 0;
+  lock.lock();
+  if (id->state != CmState::kConnectSent) return false;
+  if (is_ready) return true;
+  SendReject(*id, kRejConsumerDefined);
+  Post(*id, RDMA_CM_EVENT_REJECTED, -ECONNRESET);
+  return false;
+}
+
 void ConnectionManager::Impl::SendReject(CmId& from, int reason,
                                          ConsumerData data) {
   StopTimer(from);

@@ -49,6 +49,7 @@ void ConnectionManager::Impl::FinishDisconnect(CmId& id, int status) {
 void ConnectionManager::Impl::EnterTimeWait(CmId& id) {
   StopTimer(id);
   id.state = CmState::kTimeWait;
+  if (id.far.has_value()) return;
   const auto time = fabric.Scale(id.device->profile().timers.time_wait);
   id.deadline = fabric.timers().Now() + time;
   if (!id.timer->Arm(time)) LeaveTimeWait(id);
@@ -79,7 +80,12 @@ void ConnectionManager::Impl::Close(Lock& lock,
 void ConnectionManager::Impl::GiveUpTcp(Lock& lock, const CmMessage& message) {
   const std::shared_ptr<CmId> to = message.to.lock();
   if (!IsGone(to) && to->state == CmState::kConnectSent) {
-    GiveUp(lock, *to);
+    if (to->far.has_value()) {
+      TellFar(*to, wire::CmKind::kGiveUp, false);
+      to->state = CmState::kClosed;
+    } else {
+      GiveUp(lock, *to);
+    }
   }
   const std::shared_ptr<CmId> from = message.from.lock();
   if (!IsGone(from) && from->state == CmState::kConnected) Close(lock, from);
@@ -92,6 +98,7 @@ void ConnectionManager::Impl::EndId(Lock& lock,
   StopTimer(*id);
   id->state = CmState::kDestroyed;
   TakeAllUnread(*id);
+  ReleaseClaim(lock, *id);
   ports.Release(*id);
 }
 
@@ -157,7 +164,7 @@ void ConnectionManager::Impl::StartTimer(Lock& lock, CmId& id,
 }
 
 void ConnectionManager::Impl::StopTimer(CmId& id) {
-  id.timer->Cancel();
+  if (id.timer.has_value()) id.timer->Cancel();
   id.deadline = TimerQueue::TimePoint::max();
   id.is_patient = id.has_lost_messages = false;
   id.lost_by.reset();

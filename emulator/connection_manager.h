@@ -7,9 +7,12 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "emulator/far_link.h"
 #include "emulator/queue_pair.h"
 
 namespace rpma::emu {
@@ -132,10 +135,22 @@ class ConnectionManager {
   // Its ids get DEVICE_REMOVAL; calls but DestroyId() fail with EIO.
   void RemoveDevice(Device& device);
 
+  // --- Other processes.
+  // Where a request goes that nobody listens for here; nullptr, as at first:
+  // nowhere. Ports of BindAddr() are claimed among all processes.
+  // REQUIRES: no call is under way.
+  void SetFarPorts(FarPorts* ports);
+  // For FarEnds. The caller holds no lock of the emulator.
+  void OnCm(FarLink& link, const wire::CmBody& body,
+            std::span<const std::byte> data);
+  // The ids that this link leads to end as those of EndProcess().
+  void OnEnd(FarLink& link);
+
   struct Census {
     uint32_t ids = 0;  // those of requests that nobody has fetched included
     uint32_t event_channels = 0;
     uint32_t unacked_events = 0;  // handed out and not acknowledged
+    uint32_t far_ids = 0;         // what stands for those of other processes
   };
   Census TakeCensus() const;
 

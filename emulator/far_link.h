@@ -4,6 +4,8 @@
 #ifndef RPMA_EMULATOR_FAR_LINK_H_
 #define RPMA_EMULATOR_FAR_LINK_H_
 
+#include <sys/socket.h>
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -57,6 +59,28 @@ class FarEnds {
   // The peer exited, was killed or sent rubbish: the last call for this link,
   // which is dead.
   virtual void OnEnd(FarLink& link) = 0;
+};
+
+// Which process listens where. Calls may block for a while; the caller holds no
+// lock of the emulator.
+class FarPorts {
+ public:
+  enum class Found {
+    kLink,      // *link leads to the process that listens there
+    kNobody,    // no other process does
+    kNoAnswer,  // one does, and does not answer
+  };
+
+  virtual ~FarPorts() = default;
+
+  // REQUIRES, for these: an IPv4 or IPv6 address. In Find() it is not the
+  // wildcard.
+  virtual Found Find(const sockaddr& address,
+                     std::shared_ptr<FarLink>* link) = 0;
+  // Other processes find this one at `address`, which has a port. 0, or
+  // EADDRINUSE, or an errno of what keeps the ports.
+  virtual int Claim(const sockaddr& address) = 0;
+  virtual void Release(const sockaddr& address) = 0;
 };
 
 // What those call who find a queue empty. The caller holds no lock of the

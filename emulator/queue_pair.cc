@@ -104,11 +104,11 @@ void QueuePair::Impl::Flush() {
 }
 
 void QueuePair::Impl::Reset(bool destroy) {
-  std::shared_ptr<QueuePair> dropped;  // released without a lock
+  QpRef dropped;  // released without a lock
   {
     const std::lock_guard sq_lock(sq_mutex);
     const std::lock_guard rq_lock(rq_mutex);
-    dropped = std::move(remote);
+    dropped = {std::move(remote), std::move(far)};
     destroyed = destroy;
     state = IBV_QPS_RESET;
     connection = {};
@@ -221,8 +221,9 @@ int QueuePair::ToReadyToReceive(QpRef remote,
                                 const ConnectionAttributes& attributes) {
   {
     const std::scoped_lock lock(impl_->sq_mutex, impl_->rq_mutex);
-    if (impl_->state != IBV_QPS_INIT || remote.near == nullptr) return EINVAL;
+    if (impl_->state != IBV_QPS_INIT || !remote) return EINVAL;
     impl_->remote = std::move(remote.near);
+    impl_->far = std::move(remote.far);
     impl_->connection = attributes;
     impl_->state = IBV_QPS_RTR;
   }

@@ -258,6 +258,7 @@ struct QueuePair::Impl {
 
   // Change under both mutexes.
   std::shared_ptr<QueuePair> remote;
+  std::shared_ptr<FarQp> far;  // instead, of another process
   ConnectionAttributes connection;
   bool destroyed = false;
 

@@ -142,7 +142,7 @@ const char* CheckAddress(const CmAddress& address, bool required) {
 }
 
 const char* CheckCm(const CmBody& body, size_t payload) {
-  if (body.kind > CmKind::kForget) return "an unknown message of the CM";
+  if (body.kind > CmKind::kGiveUp) return "an unknown message of the CM";
   const bool is_req = body.kind == CmKind::kReq;
   const bool has_data =
       is_req || body.kind == CmKind::kRep || body.kind == CmKind::kRej;

@@ -152,7 +152,7 @@ enum class CmKind : uint8_t {
   kDreq,
   kDrep,
   kPatience,  // `on`: the sender needs more time to answer
-  kForget,    // the id `from_id` is destroyed
+  kGiveUp,    // the answer was lost, and is not sent again
 };
 
 // The payload is the private data of REQ, REP and REJ.

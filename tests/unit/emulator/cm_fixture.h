@@ -61,6 +61,21 @@ struct Seen {
   std::vector<uint8_t> data;
 };
 
+inline Seen Copy(const rdma_cm_event& event) {
+  Seen seen = {.type = event.event,
+               .status = event.status,
+               .id = event.id,
+               .listen_id = event.listen_id,
+               .conn = event.param.conn,
+               .data = {}};
+  const auto* bytes =
+      static_cast<const uint8_t*>(event.param.conn.private_data);
+  if (bytes != nullptr) {
+    seen.data.assign(bytes, bytes + event.param.conn.private_data_len);
+  }
+  return seen;
+}
+
 class Channel {
  public:
   explicit Channel(ConnectionManager& cm) : cm_(&cm) {
@@ -86,17 +101,7 @@ class Channel {
   Seen Next() {
     rdma_cm_event* const event = Fetch();
     if (event == nullptr) return {};
-    Seen seen = {.type = event->event,
-                 .status = event->status,
-                 .id = event->id,
-                 .listen_id = event->listen_id,
-                 .conn = event->param.conn,
-                 .data = {}};
-    const auto* bytes =
-        static_cast<const uint8_t*>(event->param.conn.private_data);
-    if (bytes != nullptr) {
-      seen.data.assign(bytes, bytes + event->param.conn.private_data_len);
-    }
+    const Seen seen = Copy(*event);
     EXPECT_EQ(cm_->AckEvent(event), 0);
     return seen;
   }

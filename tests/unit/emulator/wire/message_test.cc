@@ -127,7 +127,7 @@ TEST(DecodeTest, PassesWhatIntactPeersSend) {
   EXPECT_EQ(Verdict(NewMessage(Type::kResume), 0), "");
   EXPECT_EQ(Verdict(Cm(CmKind::kReq, 255), 255), "");
   EXPECT_EQ(Verdict(Cm(CmKind::kDreq, 0), 0), "");
-  EXPECT_EQ(Verdict(Cm(CmKind::kForget, 0), 0), "");
+  EXPECT_EQ(Verdict(Cm(CmKind::kGiveUp, 0), 0), "");
 }
 
 TEST(DecodeTest, RefusesARecordOfAWrongSize) {
