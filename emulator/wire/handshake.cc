@@ -216,6 +216,7 @@ void Wake(int socket) {
 }
 
 Said ReceiveAll(int socket, std::string* why) {
+  bool was_reset = false;
   for (;;) {
     char datagram[sizeof(Goodbye) + 1];
     iovec data{datagram, sizeof(datagram)};
@@ -224,7 +225,12 @@ Said ReceiveAll(int socket, std::string* why) {
     message.msg_iovlen = 1;
     const ssize_t size = Receive(socket, &message);
     if (size < 0 && IsNothingYet(errno)) return Said::kNothing;
-    if (size <= 0) return Said::kEnd;  // ECONNRESET: with datagrams unread
+    // The peer closed its end with datagrams unread; it may have said why.
+    if (size < 0 && errno == ECONNRESET && !was_reset) {
+      was_reset = true;
+      continue;
+    }
+    if (size <= 0) return Said::kEnd;
     const Said said = Interpret(datagram, static_cast<size_t>(size), why);
     if (said != Said::kNothing) return said;
   }

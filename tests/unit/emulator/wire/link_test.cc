@@ -196,6 +196,14 @@ TEST_F(LinkTest, SaysWhyItIsClosed) {
   EXPECT_EQ(ReceiveAll(b_->socket(), &why), Said::kEnd);
 }
 
+TEST_F(LinkTest, SaysWhyItIsClosedEvenIfItDidNotListen) {
+  a_->FallAsleep();
+  EXPECT_TRUE(SendWrite(*b_, 1, ""));  // wakes it
+  a_->Close(GoodbyeReason::kRubbish);
+  std::string why;
+  EXPECT_EQ(ReceiveAll(b_->socket(), &why), Said::kGoodbye);
+}
+
 TEST_F(LinkTest, IsDeadOnceItIsAbandoned) {
   a_->Abandon();
   EXPECT_TRUE(a_->is_dead());
