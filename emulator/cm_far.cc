@@ -106,7 +106,8 @@ void Learn(const wire::CmBody& body, CmId* id) {
   id->responder_resources = body.responder_resources;
   id->initiator_depth = body.initiator_depth;
   id->retry_count = body.retry_count;
-  id->far_qp = std::make_shared<FarQp>(body.qp_num, body.srq != 0);
+  id->far_qp =
+      std::make_shared<FarQp>(id->far->link, body.qp_num, body.srq != 0);
 }
 
 rdma_conn_param ParamOf(const wire::CmBody& body, ConsumerData data) {

@@ -20,6 +20,7 @@
 
 #include "emulator/async_events.h"
 #include "emulator/device_context.h"
+#include "emulator/far_qp.h"
 #include "emulator/user_pages.h"
 
 namespace rpma::emu {
@@ -393,6 +394,30 @@ std::shared_ptr<QueuePair> Device::FindQp(uint32_t qp_num) {
   const std::lock_guard lock(impl_->qps_mutex);
   const auto found = impl_->qps.find(qp_num);
   return found == impl_->qps.end() ? nullptr : found->second;
+}
+
+const char* Device::OnData(FarLink& link, const wire::Message& message,
+                           std::span<const std::byte> payload) {
+  const std::shared_ptr<QueuePair> qp = FindQp(message.head.to);
+  switch (message.head.type) {
+    case wire::Type::kRequest:
+      if (qp != nullptr) return qp->OnRequest(link, message, payload);
+      AnswerForNobody(link, message);
+      return nullptr;
+    case wire::Type::kReply:
+      return qp != nullptr ? qp->OnReply(link, message, payload) : nullptr;
+    default:
+      if (qp != nullptr) qp->Resume();
+      return nullptr;
+  }
+}
+
+void Device::OnRoom(const FarLink& link) {
+  ForEachQp([&link](QueuePair& qp) { qp.OnRoom(link); });
+}
+
+void Device::OnEnd(const FarLink& link) {
+  ForEachQp([&link](QueuePair& qp) { qp.OnEnd(link); });
 }
 
 void Device::RaiseAsyncEvent(const ibv_async_event& event) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,7 @@
 
 namespace rpma::emu {
 
+class FarLink;
 class Progress;
 
 // What a device needs of the world around it. All calls come with no lock of
@@ -135,6 +137,13 @@ class Device {
                std::shared_ptr<QueuePair>* qp);
   int DestroyQp(QueuePair* qp);
   std::shared_ptr<QueuePair> FindQp(uint32_t qp_num);
+
+  // What comes of another process, as FarEnds has it: data for a QP of this
+  // device, or for one that is not there.
+  const char* OnData(FarLink& link, const wire::Message& message,
+                     std::span<const std::byte> payload);
+  void OnRoom(const FarLink& link);
+  void OnEnd(const FarLink& link);
 
   // Async events go to context()->async_fd; a fixed number is kept, the oldest
   // is dropped beyond, which GetAsyncEvent() logs. Those of a destroyed object

@@ -279,6 +279,16 @@ std::optional<Injection> FaultInjector::OnTry(const Try& a_try, bool hold) {
   return injection.has_value() ? injection : rnr;
 }
 
+std::optional<Injection> FaultInjector::OnArrival(const Device& receiver,
+                                                  bool first, bool hold) {
+  const std::lock_guard lock(mutex_);
+  if (plan_ == nullptr) return std::nullopt;
+  const Try arrival{
+      .responder = &receiver, .first = first, .needs_receive = true};
+  if (hold && MeetsRnrNak(arrival)) return Injection{.held = true};
+  return VisitRnr(arrival);
+}
+
 std::optional<Injection> FaultInjector::OnReceive(const Device& receiver,
                                                   bool hold) {
   const std::lock_guard lock(mutex_);

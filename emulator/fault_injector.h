@@ -84,6 +84,10 @@ class FaultInjector {
   // With `hold` nothing may come of the try but success. RNR NAKs come after
   // what other faults do.
   std::optional<Injection> OnTry(const Try& a_try, bool hold);
+  // A message of another process, where OnTry() was asked, needs a receive of
+  // `receiver`. RNR NAKs are answered here.
+  std::optional<Injection> OnArrival(const Device& receiver, bool first,
+                                     bool hold);
   // A message is about to consume a receive.
   std::optional<Injection> OnReceive(const Device& receiver, bool hold);
   std::optional<Injection> OnCmMessage(FaultSite site, const Device& sender);

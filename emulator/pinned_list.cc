@@ -9,6 +9,7 @@ namespace rpma::emu {
 
 PinnedList::PinnedList(uint32_t max_sge)
     : pieces_(std::make_unique<Piece[]>(std::max(max_sge, 1u))),
+      slice_(std::make_unique<Piece[]>(std::max(max_sge, 1u))),
       pins_(std::make_unique<MrPin[]>(std::max(max_sge, 1u))) {}
 
 AccessError PinnedList::Pin(MrTable& regions, const ibv_pd* pd,
@@ -33,6 +34,18 @@ AccessError PinnedList::Pin(MrTable& regions, const ibv_pd* pd,
 void PinnedList::Add(const void* data, size_t size) {
   pieces_[count_++] = {
       const_cast<std::byte*>(static_cast<const std::byte*>(data)), size};
+}
+
+std::span<const Piece> PinnedList::Slice(size_t skip, size_t size) {
+  size_t pieces = 0;
+  for (Piece piece : this->pieces()) {
+    const size_t skipped = std::min(skip, piece.size);
+    skip -= skipped;
+    piece = {piece.data + skipped, std::min(piece.size - skipped, size)};
+    size -= piece.size;
+    if (piece.size > 0) slice_[pieces++] = piece;
+  }
+  return {slice_.get(), pieces};
 }
 
 void PinnedList::Release() {

@@ -32,9 +32,13 @@ class PinnedList {
   void Release();
 
   std::span<const Piece> pieces() const { return {pieces_.get(), count_}; }
+  // `size` bytes from `skip` on; valid until the next call.
+  // REQUIRES: there are so many.
+  std::span<const Piece> Slice(size_t skip, size_t size);
 
  private:
   std::unique_ptr<Piece[]> pieces_;
+  std::unique_ptr<Piece[]> slice_;
   std::unique_ptr<MrPin[]> pins_;
   uint32_t count_ = 0;
 };

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/far_qp.h"
 #include "emulator/queue_pair_impl.h"
 
 namespace rpma::emu {
@@ -120,7 +119,10 @@ void QueuePair::Impl::Reset(bool destroy) {
     late_reads_due = false;
     is_patient = true;
     under_way = {};
+    flight.active = false;
     rq.Clear();
+    arrival = {};
+    rnr_answered = false;
     communication_established = last_wqe_reached = false;
     if (SharedReceiveQueue* const srq = attributes.srq) {
       const std::lock_guard srq_lock(srq->mutex_);
@@ -222,6 +224,7 @@ int QueuePair::ToReadyToReceive(QpRef remote,
   {
     const std::scoped_lock lock(impl_->sq_mutex, impl_->rq_mutex);
     if (impl_->state != IBV_QPS_INIT || !remote) return EINVAL;
+    if (remote.far != nullptr && !impl_->MakeWatch()) return ENOMEM;
     impl_->remote = std::move(remote.near);
     impl_->far = std::move(remote.far);
     impl_->connection = attributes;
@@ -318,7 +321,7 @@ int QueuePair::PostRecv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
       if (impl_->steps != nullptr) impl_->steps->PostedReceive();
     }
     if (impl_->state == IBV_QPS_ERR) impl_->FlushReceiveQueue(after);
-    wakes = !impl_->rq.empty() && !impl_->waiting_requester.expired();
+    wakes = !impl_->rq.empty() && impl_->HasWaitingRequester();
   }
   if (wakes) ResumeRequester();
   after.Run();
@@ -330,7 +333,10 @@ void QueuePair::Resume() {
   Aftermath after;
   {
     const std::lock_guard lock(impl_->sq_mutex);
-    if (impl_->wait != Impl::Wait::kAnswer) impl_->wait = Impl::Wait::kNothing;
+    if (impl_->wait == Impl::Wait::kNotReady ||
+        impl_->wait == Impl::Wait::kReceive) {
+      impl_->wait = Impl::Wait::kNothing;
+    }
     impl_->Execute(after);
   }
   after.Run();
@@ -346,12 +352,16 @@ void QueuePair::EndPatience() {
 
 void QueuePair::ResumeRequester() {
   std::shared_ptr<QueuePair> requester;
+  std::shared_ptr<FarLink> link;
+  uint32_t far_requester;
   {
     const std::lock_guard lock(impl_->rq_mutex);
-    requester = impl_->waiting_requester.lock();
-    impl_->waiting_requester.reset();
+    requester = std::exchange(impl_->waiting_requester, {}).lock();
+    link = std::exchange(impl_->waiting_far.link, {}).lock();
+    far_requester = impl_->waiting_far.qp_num;
   }
   if (requester != nullptr) requester->Resume();
+  if (link != nullptr) SendResume(*link, far_requester, qp_num);
 }
 
 void QueuePair::Explain(char* text, size_t size) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "emulator/completion.h"
@@ -18,16 +19,21 @@ namespace rpma::emu {
 
 class CompletionQueue;
 class Device;
+class FarLink;
 class FarQp;
 class QueuePair;
 class SharedReceiveQueue;
 struct ProtectionDomain;
+namespace wire {
+struct Message;
+}
 
 // A queue pair, of this process or of another.
 struct QpRef {
   QpRef() = default;
   QpRef(std::shared_ptr<QueuePair> qp, std::shared_ptr<FarQp> far_qp = nullptr)
       : near(std::move(qp)), far(std::move(far_qp)) {}
+  QpRef(std::shared_ptr<FarQp> qp) : far(std::move(qp)) {}
   explicit operator bool() const { return near != nullptr || far != nullptr; }
   // REQUIRES, for both: there is one.
   uint32_t qp_num() const;
@@ -96,7 +102,8 @@ class QueuePair final : public ibv_qp,
   // may execute requests of the remote QP and then call the environment
   // (QueuePairFailed, Log): the caller holds no lock that those take.
   int ToInit();
-  // Sets the remote QP; what the remote's requests waited for goes on.
+  // Sets the remote QP; what the remote's requests waited for goes on. ENOMEM
+  // is possible, too.
   int ToReadyToReceive(QpRef remote, const ConnectionAttributes& attributes);
   int ToReadyToSend();
   int ToSendQueueDrained();
@@ -122,6 +129,15 @@ class QueuePair final : public ibv_qp,
   // The remote QP will not get ready: what waits for that is from now on
   // without an answer. Called without any lock of the emulator held.
   void EndPatience();
+
+  // --- Messages of the process that has the remote QP, and room for those to
+  // it, as FarEnds has them. Called without any lock of the emulator held.
+  const char* OnRequest(FarLink& link, const wire::Message& message,
+                        std::span<const std::byte> payload);
+  const char* OnReply(const FarLink& link, const wire::Message& message,
+                      std::span<const std::byte> payload);
+  void OnRoom(const FarLink& link);
+  void OnEnd(const FarLink& link);
 
   // Writes one sentence on why the last error completion of this QP arose (an
   // empty string: there was none), NUL-terminated, cut to `size` bytes.

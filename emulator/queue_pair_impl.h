@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inside of a queue pair. Private to queue_pair.cc (state machine),
-// requester.cc (its send queue), responder.cc (what it does for its remote) and
-// queue_pair_steps.cc (what a stepped world adds).
+// requester.cc (its send queue), responder.cc (what it does for its remote),
+// far_requester.cc and far_responder.cc (the same, if the remote is in another
+// process) and queue_pair_steps.cc (what a stepped world adds).
 
 #ifndef RPMA_EMULATOR_QUEUE_PAIR_IMPL_H_
 #define RPMA_EMULATOR_QUEUE_PAIR_IMPL_H_
@@ -19,6 +20,8 @@
 #include "emulator/completion_queue.h"
 #include "emulator/device.h"
 #include "emulator/explanation.h"
+#include "emulator/far_link.h"
+#include "emulator/far_qp.h"
 #include "emulator/fault_injector.h"
 #include "emulator/memory_region.h"
 #include "emulator/pinned_list.h"
@@ -41,6 +44,7 @@ struct Verdict {
     kNoAnswer,   // the remote is not in a state that answers
     kLost,       // the request or its answer is lost
     kUnderWay,   // one of them arrives later
+    kSent,       // another process will answer
     kFailed,
   };
   Outcome outcome = Outcome::kDone;
@@ -49,6 +53,7 @@ struct Verdict {
   bool refused = false;                   // by the responder
   bool injected = false;                  // by a fault; RNR NAKs too
   Reason reason;
+  const char* told = nullptr;  // by the responder in another process: why
   // The receive that fails with it, if any.
   bool has_receive = false;
   uint64_t receive_wr_id = 0;
@@ -57,13 +62,28 @@ struct Verdict {
 
 // Who sent a request, as its responder has to know.
 struct Caller {
-  QueuePair& qp;
+  QueuePair* near;  // nullptr: `far_qp_num` behind the link
+  FarLink* link;
+  uint32_t far_qp_num;
   bool is_patient;  // waits for this end to get ready
   uint8_t max_rd_atomic;
 };
 
+// Neither done nor failed.
+Verdict NotServed(Verdict::Outcome outcome, const Reason& reason = {});
+// A request of another process, as it came.
+struct FarRequest {
+  bool Has(uint8_t flag) const { return (message.head.flags & flag) != 0; }
+
+  FarLink& link;
+  const wire::Message& message;
+  std::span<const std::byte> payload;
+};
+
 // A failure that the requester finds.
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason);
+// One that the responder finds.
+Verdict Refusal(ibv_wc_status status, const Reason& reason);
 
 // What an execution leaves to be done without locks: Run(), called last.
 class Aftermath {
@@ -173,10 +193,11 @@ struct QueuePair::Impl {
   // False: there is no timer; the time has to count as passed.
   bool ArmTimer(std::chrono::nanoseconds hardware_time,
                 Recurrence recurrence = Recurrence::kOnce);
+  bool ArmFarTimer();  // the same, for a hint of another process
   Verdict Attempt(Request& request, Aftermath& after);
   Verdict PinLocal(const Request& request);
   // The request, whose bytes are in `gather`, reaches the responder.
-  Verdict Reach(const Request& request, bool hold, Aftermath& after);
+  Verdict Reach(Request& request, bool hold, Aftermath& after);
   Caller AsCaller() const;
   uint32_t MaxTries() const;
   Verdict GiveUp() const;  // no try was answered
@@ -184,6 +205,7 @@ struct QueuePair::Impl {
   void AwaitReceive(Request& request, const Verdict& verdict, Aftermath& after);
   void AwaitAnswer(const Verdict& verdict);
   void Fail(Request& request, const Verdict& verdict, Aftermath& after);
+  void ExplainFailure(const Request& request, const Verdict& verdict);
   void Complete(Request& request, ibv_wc_status status, Cause cause,
                 Aftermath& after);
   void PushSendCompletion(const Request& request, uint32_t number, Cause cause,
@@ -195,7 +217,7 @@ struct QueuePair::Impl {
                          Aftermath& after);
   Verdict ApplyToTry(const Injection& injection, Request& request,
                      Aftermath& after);
-  Verdict CompleteByFault(const Injection& injection, const Request& request,
+  Verdict CompleteByFault(const Injection& injection, Request& request,
                           Aftermath& after);
   Verdict AnswerRnrByFault(const Injection& injection, const Request& request);
   // What a fault makes of the answer to a request that reached the responder.
@@ -209,6 +231,50 @@ struct QueuePair::Impl {
   // A wait is over. True: what was under way arrives now.
   bool HasArrived();
 
+  // --- far_requester.cc. REQUIRES: sq_mutex is held, but for OnSilence().
+  // As Reach(), if the remote is in another process: kSent, unless nothing can
+  // reach that. What a fault makes of the answer is seen when it comes.
+  Verdict ReachFar(Request& request, bool hold, uint8_t flags = 0,
+                   const std::optional<Injection>& injection = std::nullopt);
+  // Sends the parts of the request under way that there is room for, and says
+  // what it waits for. False: the link is dead. REQUIRES: PinLocal().
+  bool SendParts();
+  wire::Message NextPart() const;
+  bool IsAnsweredBy(const FarLink& link, const wire::Message& message) const;
+  const char* TakeReply(const wire::ReplyBody& reply,
+                        std::span<const std::byte> payload, Aftermath& after);
+  Verdict StoreRead(std::span<const std::byte> part);
+  Verdict VerdictOf(const wire::ReplyBody& reply,
+                    std::span<const std::byte> text);
+  void EndFlight(const Verdict& verdict, Aftermath& after);
+  bool MakeWatch();  // false: there is no memory
+  void Watch();
+  void OnSilence();
+
+  // --- far_responder.cc. REQUIRES: rq_mutex is held.
+  // Serves a request, or a part of one, of another process. nullopt: it is
+  // answered, or the answer is to come with another part. If it cannot come
+  // from an intact peer, *wrong says why.
+  std::optional<Verdict> ServeFar(const FarRequest& from, const char** wrong,
+                                  Aftermath& after);
+  std::optional<Verdict> MeetFaults(const FarRequest& from,
+                                    const Request& request,
+                                    const Caller& caller, Aftermath& after);
+  Verdict RefuseFar(const FarRequest& from, const Request& request,
+                    Aftermath& after);
+  std::optional<Verdict> ServeFarRead(const FarRequest& from,
+                                      const Request& request,
+                                      const Caller& caller, Aftermath& after);
+  std::optional<Verdict> ServePart(const FarRequest& from, Request& request,
+                                   const Caller& caller, Aftermath& after);
+  Verdict CollectPart(const FarRequest& from, const Request& request);
+  Verdict StorePart(const FarRequest& from, const Request& request);
+  void ExplainFar(const FarRequest& from, const Verdict& verdict,
+                  char (&text)[kMaxExplanation]);
+  bool HasWaitingRequester() const {
+    return !waiting_requester.expired() || !waiting_far.link.expired();
+  }
+
   // --- responder.cc. REQUIRES: rq_mutex is held.
   // Executes a request of the remote QP, whose bytes are in `local`. With
   // `hold`, a failure has no effect: the requester will come again.
@@ -218,6 +284,8 @@ struct QueuePair::Impl {
 
   // kDone: it is in a state to serve this requester.
   Outcome Admit(const Caller& caller);
+  void LetWait(const Caller& caller);  // until ResumeRequester()
+  Verdict CheckReads(const Caller& caller, const Request& request) const;
   Verdict Perform(const Caller& caller, const Request& request,
                   std::span<const Piece> local, bool hold, Aftermath& after);
   Verdict PerformWrite(const Caller& caller, const Request& request,
@@ -258,7 +326,7 @@ struct QueuePair::Impl {
 
   // Change under both mutexes.
   std::shared_ptr<QueuePair> remote;
-  std::shared_ptr<FarQp> far;  // instead, of another process
+  std::shared_ptr<FarQp> far;  // instead, in another process
   ConnectionAttributes connection;
   bool destroyed = false;
 
@@ -270,6 +338,9 @@ struct QueuePair::Impl {
     kNotReady,  // until the remote enters RTR
     kReceive,   // until a receive is posted or the timer expires
     kAnswer,    // until the timer expires
+    // The request is in another process: until EndFlight(), or SendParts().
+    kFar,   // for its reply
+    kRoom,  // to send the rest of it
   } wait = Wait::kNothing;
   bool is_patient = true;  // waits for the remote to get ready
   uint32_t tries = 0;      // of the request that waits, without an answer
@@ -285,12 +356,43 @@ struct QueuePair::Impl {
   uint32_t late_reads = 0;
   bool late_reads_due = false;
   std::optional<Timer> timer;
+  // The request that another process has. Nothing is pinned for it.
+  struct Flight {
+    bool active = false;
+    bool hold = false;
+    uint8_t flags = 0;  // wire::Head::flags of all parts
+    uint32_t seq = 0;   // counts on for as long as the QP lives
+    Request* request = nullptr;
+    uint64_t sent = 0;      // bytes; of a READ, that were asked for
+    uint64_t received = 0;  // bytes of a READ
+    std::optional<Injection> injection;
+    char text[kMaxExplanation] = "";  // of the last reply
+    // Expires, once armed, whatever is answered; what there was then.
+    std::optional<Timer> watch;
+    bool is_watched = false;
+    uint32_t watched_seq = 0;
+    uint64_t watched_bytes = 0;
+  } flight;
   std::atomic<uint64_t> rnr_naks{0};
 
   std::mutex rq_mutex;
   ReceiveQueue rq;  // guarded by rq_mutex, as all below
   PinnedList scatter;
   std::weak_ptr<QueuePair> waiting_requester;  // for a receive or for RTR
+  struct {
+    std::weak_ptr<FarLink> link;
+    uint32_t qp_num = 0;
+  } waiting_far;  // the same, in another process
+  // A message that comes in parts.
+  struct Arrival {
+    bool open = false;
+    Operation operation = Operation::kSend;
+    uint32_t seq = 0;
+    uint64_t total = 0;
+    uint64_t received = 0;               // bytes
+    std::unique_ptr<std::byte[]> bytes;  // of a SEND
+  } arrival;
+  bool rnr_answered = false;  // to the last request of another process
   bool communication_established = false;
   bool last_wqe_reached = false;
 

@@ -113,6 +113,8 @@ void QueuePairSteps::SayWhatItWaitsFor(std::vector<std::string>* lines) {
       reason = "waits for " + remote + " to have a receive";
       break;
     case Wait::kAnswer:
+    case Wait::kFar:
+    case Wait::kRoom:
       reason = "waits for an answer of " + remote;
       break;
   }
@@ -161,6 +163,7 @@ void QueuePairSteps::Tried(const Request& request, const Verdict& verdict) {
   const char* outcome = "was refused";
   switch (verdict.outcome) {
     case Outcome::kDone:
+    case Outcome::kSent:
       return;
     case Outcome::kNotReady:
       outcome = "found its remote not ready";

@@ -12,6 +12,9 @@ namespace {
 
 using Outcome = Verdict::Outcome;
 
+// Another process says when there is a receive, or that it is ready; but that
+// message may get lost.
+constexpr std::chrono::nanoseconds kMinFarRetry = std::chrono::milliseconds(10);
 constexpr uint8_t kForEver = 7;  // as rnr_retry (IBTA 9.7.5.2.8)
 
 ibv_wc_opcode CompletionOpcode(Operation operation) {
@@ -31,6 +34,13 @@ ibv_wc_opcode CompletionOpcode(Operation operation) {
 }
 
 }  // namespace
+
+Verdict NotServed(Outcome outcome, const Reason& reason) {
+  Verdict verdict;
+  verdict.outcome = outcome;
+  verdict.reason = reason;
+  return verdict;
+}
 
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason) {
   Verdict verdict;
@@ -138,15 +148,18 @@ Verdict QueuePair::Impl::Attempt(Request& request, Aftermath& after) {
   return verdict;
 }
 
-Verdict QueuePair::Impl::Reach(const Request& request, bool hold,
-                               Aftermath& after) {
+Verdict QueuePair::Impl::Reach(Request& request, bool hold, Aftermath& after) {
+  if (far != nullptr) [[unlikely]]
+    return ReachFar(request, hold);
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
   return responder.Serve(AsCaller(), request, gather.pieces(), hold, after);
 }
 
 Caller QueuePair::Impl::AsCaller() const {
-  return {.qp = self,
+  return {.near = &self,
+          .link = nullptr,
+          .far_qp_num = 0,
           .is_patient = is_patient,
           .max_rd_atomic = connection.max_rd_atomic};
 }
@@ -199,6 +212,7 @@ void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
     under_way = {};
     return Complete(request, IBV_WC_SUCCESS, Cause::kNone, after);
   }
+  if (verdict.outcome == Outcome::kSent) return;  // it says what it waits for
   // Whatever comes of this request, READs posted before it come first.
   if (late_reads > 0 && !late_reads_due) {
     late_reads_due = true;
@@ -206,9 +220,10 @@ void QueuePair::Impl::Settle(Request& request, const Verdict& verdict,
   }
   switch (verdict.outcome) {
     case Outcome::kDone:
+    case Outcome::kSent:
       return;
     case Outcome::kNotReady:
-      wait = Wait::kNotReady;
+      if (far == nullptr || ArmFarTimer()) wait = Wait::kNotReady;
       return;
     case Outcome::kNoReceive:
       return AwaitReceive(request, verdict, after);
@@ -254,8 +269,16 @@ void QueuePair::Impl::AwaitReceive(Request& request, const Verdict& verdict,
     if (!ArmTimer(profile.timers.min_rnr, recurrence)) {
       return;  // it has "expired"
     }
+  } else if (far != nullptr && !ArmFarTimer()) {
+    return;
   }
   wait = Wait::kReceive;
+}
+
+bool QueuePair::Impl::ArmFarTimer() {
+  const std::chrono::nanoseconds scaled =
+      device.environment().Scale(profile.timers.min_rnr);
+  return timer->Arm(std::max(scaled, kMinFarRetry), Recurrence::kRepeating);
 }
 
 void QueuePair::Impl::AwaitAnswer(const Verdict& verdict) {
@@ -276,7 +299,9 @@ void QueuePair::Impl::OnTimer() {
   {
     const std::lock_guard lock(sq_mutex);
     if (late_reads > 0) late_reads_due = true;
-    if (wait != Wait::kNotReady) wait = Wait::kNothing;
+    const bool is_over = wait == Wait::kReceive || wait == Wait::kAnswer ||
+                         (wait == Wait::kNotReady && far != nullptr);
+    if (is_over) wait = Wait::kNothing;
     Execute(after);
   }
   after.Run();
@@ -284,13 +309,7 @@ void QueuePair::Impl::OnTimer() {
 
 void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
                            Aftermath& after) {
-  Impl& responder = *remote->impl_;
-  const MrTable& regions =
-      verdict.refused ? responder.device.regions() : device.regions();
-  char text[kMaxExplanation];
-  WriteExplanation(request, verdict.reason, regions, text);
-  SetExplanation(text);
-  if (verdict.refused) responder.SetExplanation(text);
+  ExplainFailure(request, verdict);
 
   ibv_wc_status status = verdict.status;
   if (verdict.refused && profile.iwarp && !verdict.injected) {
@@ -302,6 +321,19 @@ void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
   after.Failed(self);
   Complete(request, status, verdict.reason.cause, after);
   FlushSendQueue(after);
+}
+
+void QueuePair::Impl::ExplainFailure(const Request& request,
+                                     const Verdict& verdict) {
+  if (verdict.told != nullptr) return SetExplanation(verdict.told);
+  Impl* const responder =
+      verdict.refused && remote != nullptr ? remote->impl_.get() : nullptr;
+  const MrTable& regions =
+      responder != nullptr ? responder->device.regions() : device.regions();
+  char text[kMaxExplanation];
+  WriteExplanation(request, verdict.reason, regions, text);
+  SetExplanation(text);
+  if (responder != nullptr) responder->SetExplanation(text);
 }
 
 void QueuePair::Impl::Complete(Request& request, ibv_wc_status status,
@@ -330,6 +362,7 @@ void QueuePair::Impl::FlushSendQueue(Aftermath& after) {
   late_reads = tries = rnr_tries = 0;
   late_reads_due = false;
   under_way = {};
+  flight.active = false;
   if (sq.completed() != sq.end()) ExplainFlush();
   while (sq.executed() != sq.end()) sq.AdvanceExecuted();
   while (sq.completed() != sq.end()) {

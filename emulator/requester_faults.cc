@@ -34,43 +34,49 @@ bool IsFoundByResponder(ibv_wc_status status) {
          status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_ABORT_ERR;
 }
 
-Verdict Unanswered(Outcome outcome, const Reason& reason = {}) {
-  Verdict verdict;
-  verdict.outcome = outcome;
-  verdict.reason = reason;
+Verdict FailureBy(const Injection& injection) {
+  Verdict verdict =
+      LocalFailure(injection.status, {.cause = Cause::kInjected,
+                                      .by_fault = true,
+                                      .rule = injection.rule,
+                                      .status = injection.status});
+  verdict.injected = true;
+  verdict.refused = IsFoundByResponder(injection.status);
   return verdict;
 }
 
 Verdict TakenBy(const Injection& injection, Outcome outcome = Outcome::kLost) {
-  return Unanswered(outcome, {.by_fault = true, .rule = injection.rule});
+  return NotServed(outcome, {.by_fault = true, .rule = injection.rule});
 }
 
 }  // namespace
 
 Verdict QueuePair::Impl::TryUnderFaults(Request& request, bool first, bool hold,
                                         Aftermath& after) {
-  const Impl& responder = *remote->impl_;
+  // A responder in another process asks the faults of that.
+  const Device* const responder =
+      remote != nullptr ? &remote->impl_->device : nullptr;
   const bool needs_receive =
-      request.operation == Operation::kSend || request.with_imm;
+      remote != nullptr && !profile.iwarp && request.NeedsReceive();
   const std::optional<Injection> injection =
       faults.OnTry({.site = SiteOf(request),
                     .requester = &device,
-                    .responder = &responder.device,
+                    .responder = responder,
                     .first = first,
-                    .needs_receive = needs_receive && !profile.iwarp},
+                    .needs_receive = needs_receive},
                    hold);
   if (faults.unfinished()) after.TouchedDevices(device.environment());
   // Settle() executes the late READs first.
   if (injection.has_value() && injection->held) {
-    return Unanswered(Outcome::kNoAnswer);
+    return NotServed(Outcome::kNoAnswer);
   }
   if (injection.has_value() && injection->action == FaultAction::kComplete) {
     return CompleteByFault(*injection, request, after);
   }
-  for (const Device* const end : {&device, &responder.device}) {
-    if (!end->health().IsSilent()) continue;
-    return Unanswered(Outcome::kLost, {.device = end->name().c_str(),
-                                       .trouble = end->health().Trouble()});
+  for (const Device* const end : {&std::as_const(device), responder}) {
+    if (end == nullptr || !end->health().IsSilent()) continue;
+    return NotServed(Outcome::kLost, {.device = end->name().c_str(),
+                                      .trouble = end->health().Trouble()});
   }
   if (!injection.has_value()) return Reach(request, hold, after);
   return ApplyToTry(*injection, request, after);
@@ -90,6 +96,7 @@ Verdict QueuePair::Impl::ApplyToTry(const Injection& injection,
     default:
       break;
   }
+  if (far != nullptr) return ReachFar(request, /*hold=*/false, 0, injection);
   const Verdict answer = Reach(request, /*hold=*/false, after);
   // The second copy finds that the first one came; TCP drops it before.
   if (injection.action == FaultAction::kDuplicate && !injection.response &&
@@ -107,22 +114,20 @@ Verdict QueuePair::Impl::JudgeAnswer(const Injection& injection,
       return LoseAnswer(injection, request, answer);
     case FaultAction::kDelay:
       return DelayAnswer(injection, request, answer);
+    case FaultAction::kComplete:
+      return FailureBy(injection);
     default:
       return answer;
   }
 }
 
 Verdict QueuePair::Impl::CompleteByFault(const Injection& injection,
-                                         const Request& request,
-                                         Aftermath& after) {
-  Verdict verdict =
-      LocalFailure(injection.status, {.cause = Cause::kInjected,
-                                      .by_fault = true,
-                                      .rule = injection.rule,
-                                      .status = injection.status});
-  verdict.injected = true;
-  if (!IsFoundByResponder(injection.status)) return verdict;
-  verdict.refused = true;
+                                         Request& request, Aftermath& after) {
+  Verdict verdict = FailureBy(injection);
+  if (!verdict.refused) return verdict;
+  if (far != nullptr) {
+    return ReachFar(request, /*hold=*/false, wire::kRefuse, injection);
+  }
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
   if (responder.Admit(AsCaller()) == Outcome::kDone) {
@@ -136,7 +141,7 @@ Verdict QueuePair::Impl::AnswerRnrByFault(const Injection& injection,
   Impl& responder = *remote->impl_;
   const std::lock_guard lock(responder.rq_mutex);
   const Outcome admitted = responder.Admit(AsCaller());
-  if (admitted != Outcome::kDone) return Unanswered(admitted);
+  if (admitted != Outcome::kDone) return NotServed(admitted);
   if (request.performed) return {};
   Verdict verdict = TakenBy(injection, Outcome::kNoReceive);
   verdict.injected = true;

@@ -8,21 +8,6 @@ namespace {
 
 using Outcome = Verdict::Outcome;
 
-Verdict Refusal(ibv_wc_status status, const Reason& reason) {
-  Verdict verdict;
-  verdict.outcome = Outcome::kFailed;
-  verdict.status = status;
-  verdict.refused = true;
-  verdict.reason = reason;
-  return verdict;
-}
-
-Verdict NotServed(Outcome outcome) {
-  Verdict verdict;
-  verdict.outcome = outcome;
-  return verdict;
-}
-
 ibv_event_type EventOfRefusal(ibv_wc_status at_requester) {
   switch (at_requester) {
     case IBV_WC_REM_ACCESS_ERR:
@@ -41,11 +26,17 @@ std::byte* Address(const Request& request) {
 
 }  // namespace
 
+Verdict Refusal(ibv_wc_status status, const Reason& reason) {
+  Verdict verdict = LocalFailure(status, reason);
+  verdict.refused = true;
+  return verdict;
+}
+
 Verdict::Outcome QueuePair::Impl::Admit(const Caller& caller) {
   switch (state) {
     case IBV_QPS_INIT:
       if (!caller.is_patient) return Outcome::kNoAnswer;
-      waiting_requester = caller.qp.weak_from_this();
+      LetWait(caller);
       return Outcome::kNotReady;
     case IBV_QPS_RTR:
       if (!communication_established) RaiseEvent(IBV_EVENT_COMM_EST);
@@ -57,7 +48,19 @@ Verdict::Outcome QueuePair::Impl::Admit(const Caller& caller) {
     default:
       return Outcome::kNoAnswer;
   }
-  return remote.get() == &caller.qp ? Outcome::kDone : Outcome::kNoAnswer;
+  const bool is_remote =
+      caller.near != nullptr
+          ? remote.get() == caller.near
+          : far != nullptr && far->Is(*caller.link, caller.far_qp_num);
+  return is_remote ? Outcome::kDone : Outcome::kNoAnswer;
+}
+
+void QueuePair::Impl::LetWait(const Caller& caller) {
+  if (caller.near != nullptr) {
+    waiting_requester = caller.near->weak_from_this();
+  } else {
+    waiting_far = {caller.link->weak_from_this(), caller.far_qp_num};
+  }
 }
 
 Verdict QueuePair::Impl::Serve(const Caller& caller, const Request& request,
@@ -73,17 +76,25 @@ Verdict QueuePair::Impl::Serve(const Caller& caller, const Request& request,
   return verdict;
 }
 
+Verdict QueuePair::Impl::CheckReads(const Caller& caller,
+                                    const Request& request) const {
+  // A requester that may start none must not have sent it; and what it could
+  // have kept back is an invalid request here.
+  if (request.outstanding <= connection.max_dest_rd_atomic &&
+      caller.max_rd_atomic > 0) {
+    return {};
+  }
+  return Refusal(
+      IBV_WC_REM_INV_REQ_ERR,
+      {.cause = Cause::kTooManyReads, .limit = connection.max_dest_rd_atomic});
+}
+
 Verdict QueuePair::Impl::Perform(const Caller& caller, const Request& request,
                                  std::span<const Piece> local, bool hold,
                                  Aftermath& after) {
-  // A requester that may start none must not have sent it; and what it could
-  // have kept back is an invalid request here.
-  if (request.IsReadLike() &&
-      (request.outstanding > connection.max_dest_rd_atomic ||
-       caller.max_rd_atomic == 0)) {
-    return Refusal(IBV_WC_REM_INV_REQ_ERR,
-                   {.cause = Cause::kTooManyReads,
-                    .limit = connection.max_dest_rd_atomic});
+  if (request.IsReadLike()) {
+    const Verdict verdict = CheckReads(caller, request);
+    if (verdict.outcome != Outcome::kDone) return verdict;
   }
   switch (request.operation) {
     case Operation::kSend:
@@ -225,7 +236,7 @@ Verdict QueuePair::Impl::NoReceive(const Caller& caller) {
   if (profile.iwarp) {
     return Refusal(IBV_WC_WR_FLUSH_ERR, {.cause = Cause::kNoReceive});
   }
-  waiting_requester = caller.qp.weak_from_this();
+  LetWait(caller);
   if (attributes.srq != nullptr) attributes.srq->Enlist(waiting_in_srq, self);
   return NotServed(Outcome::kNoReceive);
 }

@@ -53,6 +53,9 @@ struct Request {
     return operation == Operation::kRead || operation == Operation::kFlush ||
            operation == Operation::kAtomicWrite;
   }
+  bool NeedsReceive() const {
+    return operation == Operation::kSend || with_imm;
+  }
 };
 
 // Requests are named by how many were posted before them. They pass through

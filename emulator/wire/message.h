@@ -78,9 +78,8 @@ struct Head {
 inline constexpr uint8_t kLast = 1 << 0;     // part of the message
 inline constexpr uint8_t kHold = 1 << 1;     // a failure has no effect
 inline constexpr uint8_t kPatient = 1 << 2;  // waits for RTR
-inline constexpr uint8_t kTwice = 1 << 3;    // comes in duplicate
-inline constexpr uint8_t kRefuse = 1 << 4;   // with RequestBody::status
-inline constexpr uint8_t kAllFlags = (1 << 5) - 1;
+inline constexpr uint8_t kRefuse = 1 << 3;   // with RequestBody::status
+inline constexpr uint8_t kAllFlags = (1 << 4) - 1;
 
 // In the order of rpma::emu::Operation.
 enum class Operation : uint8_t { kSend, kWrite, kRead, kAtomicWrite, kFlush };
@@ -103,7 +102,7 @@ struct RequestBody {
   uint64_t skip;
   uint32_t part;
   __be32 imm;
-  uint32_t outstanding;  // READs
+  uint32_t outstanding;  // READs; of kRefuse the rule of the sender's plan
   Operation operation;
   uint8_t op_flags;
   uint8_t status;  // ibv_wc_status of kRefuse, else 0

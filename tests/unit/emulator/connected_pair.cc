@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -95,7 +96,10 @@ int End::Recv(uint64_t wr_id, size_t offset, uint32_t length) {
   ibv_recv_wr wr{
       .wr_id = wr_id, .next = nullptr, .sg_list = &sge, .num_sge = 1};
   ibv_recv_wr* bad = nullptr;
-  return srq != nullptr ? srq->PostRecv(&wr, &bad) : qp->PostRecv(&wr, &bad);
+  const int error =
+      srq != nullptr ? srq->PostRecv(&wr, &bad) : qp->PostRecv(&wr, &bad);
+  MakeProgress();
+  return error;
 }
 
 int End::Send(uint64_t wr_id, size_t offset, uint32_t length, unsigned flags) {
@@ -119,7 +123,14 @@ int End::Read(uint64_t wr_id, size_t offset, uint32_t length, const End& from,
 
 int End::Post(ibv_send_wr wr) {
   ibv_send_wr* bad = nullptr;
-  return qp->PostSend(&wr, &bad);
+  const int error = qp->PostSend(&wr, &bad);
+  MakeProgress();
+  return error;
+}
+
+void End::MakeProgress() {
+  Progress* const progress = device.environment().progress();
+  if (progress != nullptr) progress->Poll();
 }
 
 ibv_send_wr End::Request(uint64_t wr_id, ibv_wr_opcode opcode, ibv_sge* sge,
@@ -155,6 +166,7 @@ ibv_wc End::Await(CompletionQueue& cq) {
 }
 
 std::vector<ibv_event_type> End::AsyncEvents() {
+  MakeProgress();
   std::vector<ibv_event_type> types;
   ibv_async_event event;
   while (device.GetAsyncEvent(&event) == 0) types.push_back(event.event_type);
@@ -194,17 +206,46 @@ void End::DestroyQp() {
 void Connect(const std::shared_ptr<QueuePair>& a,
              const std::shared_ptr<QueuePair>& b,
              const ConnectionAttributes& attributes) {
-  EXPECT_EQ(a->ToReadyToReceive(b, attributes), 0);
-  EXPECT_EQ(b->ToReadyToReceive(a, attributes), 0);
+  Connect(a, a, b, b, attributes);
+}
+
+void Connect(const std::shared_ptr<QueuePair>& a, const QpRef& a_as_remote,
+             const std::shared_ptr<QueuePair>& b, const QpRef& b_as_remote,
+             const ConnectionAttributes& attributes) {
+  EXPECT_EQ(a->ToReadyToReceive(b_as_remote, attributes), 0);
+  EXPECT_EQ(b->ToReadyToReceive(a_as_remote, attributes), 0);
   EXPECT_EQ(a->ToReadyToSend(), 0);
   EXPECT_EQ(b->ToReadyToSend(), 0);
+}
+
+bool IsLinkedByDefault() {
+  const char* const linked = std::getenv("RPMA_TEST_LINKED");
+  return linked != nullptr && std::string_view(linked) == "on";
 }
 
 ConnectedPair::ConnectedPair(const PairOptions& options)
     : environment(options.time_divisor, options.seed),
       client("client", 0, options, environment),
       server("server", 1, options, environment) {
-  Connect(client.qp, server.qp, options.connection);
+  if (options.linked && !options.seed.has_value()) {
+    link.emplace(client.device, server.device);
+    environment.progress() = &*link;
+  }
+  Connect(client.qp, ClientQp(client.qp), server.qp, ServerQp(server.qp),
+          options.connection);
+}
+
+QpRef ConnectedPair::ServerQp(const std::shared_ptr<QueuePair>& qp) const {
+  return link.has_value() ? QpRef(link->ServerQp(*qp)) : QpRef(qp);
+}
+
+QpRef ConnectedPair::ClientQp(const std::shared_ptr<QueuePair>& qp) const {
+  return link.has_value() ? QpRef(link->ClientQp(*qp)) : QpRef(qp);
+}
+
+ConnectedPair::~ConnectedPair() {
+  environment.timers().Stop();
+  environment.progress() = nullptr;
 }
 
 void ConnectedPair::SetFaults(std::vector<Fault> faults) {

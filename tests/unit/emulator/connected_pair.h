@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "emulator/device.h"
+#include "tests/unit/emulator/linked_ends.h"
 
 namespace rpma::emu {
 
@@ -63,6 +64,10 @@ class TestEnvironment final : public DeviceEnvironment {
   std::optional<Scheduler> scheduler_;
 };
 
+// Whether the tests of this run are to see linked pairs, unless they say
+// otherwise.
+bool IsLinkedByDefault();
+
 // What a pair is made of; both ends alike.
 struct PairOptions {
   Profile profile = *FindProfile("roce");
@@ -78,6 +83,9 @@ struct PairOptions {
                                      .max_dest_rd_atomic = 4};
   int time_divisor = 1000;
   std::optional<uint64_t> seed = std::nullopt;  // of a stepped world
+  // As if the ends were in two processes, with a link between them. Calls of an
+  // End handle what waits in it.
+  bool linked = IsLinkedByDefault();
 };
 
 constexpr unsigned kAllAccess =
@@ -113,6 +121,8 @@ class End {
   static ibv_send_wr RdmaRequest(uint64_t wr_id, ibv_wr_opcode opcode,
                                  ibv_sge* sge, unsigned flags, const End& to,
                                  size_t to_offset);
+
+  void MakeProgress();  // in a linked pair
 
   // All completions that wait now.
   std::vector<ibv_wc> PollSend() { return Poll(*send_cq); }
@@ -151,11 +161,20 @@ void Connect(const std::shared_ptr<QueuePair>& a,
              const std::shared_ptr<QueuePair>& b,
              const ConnectionAttributes& attributes);
 
+// The same, of ends that see each other as they are told.
+void Connect(const std::shared_ptr<QueuePair>& a, const QpRef& a_as_remote,
+             const std::shared_ptr<QueuePair>& b, const QpRef& b_as_remote,
+             const ConnectionAttributes& attributes);
+
 // `client` and `server` differ in name only.
 struct ConnectedPair {
   explicit ConnectedPair(const PairOptions& options = {});
   // No expiry is under way when the devices go.
-  ~ConnectedPair() { environment.timers().Stop(); }
+  ~ConnectedPair();
+
+  // A queue pair of the server, as one of the client sees it; and the reverse.
+  QpRef ServerQp(const std::shared_ptr<QueuePair>& qp) const;
+  QpRef ClientQp(const std::shared_ptr<QueuePair>& qp) const;
 
   // The faults know the devices "client" and "server".
   void SetFaults(std::vector<Fault> faults);
@@ -164,6 +183,7 @@ struct ConnectedPair {
   TestEnvironment environment;
   End client;
   End server;
+  std::optional<LinkedEnds> link;
 };
 
 // Polls `done` until it is true or ten seconds have passed; the last value.

@@ -178,8 +178,10 @@ TEST_P(LossTest, ALostRnrNakIsFollowedByAnother) {
   ConnectedPair pair(Options());
   pair.SetFaults({DropResponse(FaultSite::kSend)});
   ASSERT_EQ(pair.client.Send(1, 0, 8), 0);
-  EXPECT_TRUE(
-      Eventually([&] { return pair.client.qp->rnr_naks_received() == 1; }));
+  EXPECT_TRUE(Eventually([&] {
+    pair.client.MakeProgress();
+    return pair.client.qp->rnr_naks_received() == 1;
+  }));
   ASSERT_EQ(pair.server.Recv(7, 0, 8), 0);
   EXPECT_EQ(pair.client.AwaitSend().status, IBV_WC_SUCCESS);
 }

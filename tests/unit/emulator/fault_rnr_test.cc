@@ -61,7 +61,7 @@ TEST(RnrFaultTest, AWriteWithImmediateWaitsAndStoresNothing) {
 
 TEST(RnrFaultTest, ItGoesOnWhenTheTimeIsOver) {
   ConnectedPair pair(Options());
-  pair.SetFaults({Rnr(milliseconds(2000))});
+  pair.SetFaults({Rnr(milliseconds(20000))});
   ASSERT_EQ(pair.server.Recv(7, 0, 8), 0);
   ASSERT_EQ(pair.server.Recv(8, 0, 8), 0);
   ASSERT_EQ(pair.client.Send(1, 0, 8), 0);

@@ -199,7 +199,8 @@ TEST_P(RetryTest, ARemoteThatIsNotReadyIsAwaitedWithoutRetries) {
   ASSERT_EQ(pair.server.Recv(7, 0, 8), 0);
   ASSERT_EQ(pair.client.Send(1, 0, 8), 0);
   EXPECT_THAT(pair.client.PollSend(), IsEmpty());
-  ASSERT_EQ(pair.server.qp->ToReadyToReceive(pair.client.qp, {}), 0);
+  ASSERT_EQ(pair.server.qp->ToReadyToReceive(pair.ClientQp(pair.client.qp), {}),
+            0);
   const auto sent = pair.client.PollSend();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].status, IBV_WC_SUCCESS);

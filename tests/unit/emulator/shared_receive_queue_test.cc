@@ -29,7 +29,8 @@ struct TwoClients : ConnectedPair {
   TwoClients() : ConnectedPair(WithSrq()) {
     second_server_qp = server.MakeQp();
     second_client_qp = client.MakeQp();
-    Connect(second_client_qp, second_server_qp, {});
+    Connect(second_client_qp, ClientQp(second_client_qp), second_server_qp,
+            ServerQp(second_server_qp), {});
   }
   ~TwoClients() {
     EXPECT_EQ(client.device.DestroyQp(second_client_qp.get()), 0);
