@@ -11,7 +11,11 @@ def _objects_aspect_impl(target, ctx):
                 objects += [f for f in action.outputs.to_list() if f.extension == "o"]
     return [_ObjectsInfo(objects = depset(
         objects,
-        transitive = [dep[_ObjectsInfo].objects for dep in getattr(ctx.rule.attr, "deps", [])],
+        transitive = [
+            dep[_ObjectsInfo].objects
+            for dep in getattr(ctx.rule.attr, "deps", [])
+            if _ObjectsInfo in dep  # linker scripts have none
+        ],
     ))]
 
 _objects_aspect = aspect(
