@@ -13,11 +13,19 @@ extern "C" {
 #endif
 
 /*
- * A fabric is a network of RDMA devices in software, inside this process. All
- * that librpma does on one of its devices stays in it. A program needs none of
- * the functions below to run on the emulator: with RPMA_TRANSPORT=emulator in
- * the environment librpma uses the default fabric, which is created when it is
- * first needed, with the options in the environment variable RPMA_EMU.
+ * A fabric is a network of RDMA devices in software. All that librpma does on
+ * one of its devices stays in it. A program needs none of the functions below
+ * to run on the emulator: with RPMA_TRANSPORT=emulator in the environment
+ * librpma uses the default fabric, which is created when it is first needed,
+ * with the options in the environment variable RPMA_EMU.
+ *
+ * The default fabrics of a user's processes are one network: what listens in
+ * one of them is reached from the others, at the addresses of this host. A
+ * fabric that a program creates is in its process only, unless the option
+ * fabric gives it a name. Processes meet in a folder that only their user may
+ * have access to; if it cannot be had, the log says why at level ERROR, and the
+ * fabric is in its process only. What a plan of faults says, and devices and
+ * addresses that are added, are of the process that says so.
  *
  *
  * 1. Devices and addresses
@@ -49,6 +57,12 @@ extern "C" {
  *                            chooses among the orders of events (default 0)
  *   trace=PATH               of a stepped fabric: a file that its history is
  *                            written to, line by line
+ *   fabric=NAME|private      the fabrics of this name, of the processes of one
+ *                            user, are one network; private: this one is in its
+ *                            process only, as stepped ones are (default of the
+ *                            default fabric: default; of others: private)
+ *   dir=PATH                 the directory in which processes find fabrics that
+ *                            have a name (default /tmp/rpma-emu-UID)
  *
  * Of a device (a fabric's text may hold those of its first device, too):
  *
@@ -165,7 +179,7 @@ int rpma_emu_fabric_delete(struct rpma_emu_fabric **fabric_ptr);
 /*
  * Makes the fabric as good as new, with the given options: devices, addresses
  * and routes that were added are gone, as is the plan of faults, and every
- * ibv_context of it is invalid.
+ * ibv_context of it is invalid. It has no name but that of the options.
  *
  *   RPMA_E_INVAL     objects of librpma still live on the fabric (the log
  *                    counts them); the options are wrong. It is unchanged

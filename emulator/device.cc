@@ -27,7 +27,6 @@ namespace rpma::emu {
 namespace {
 
 constexpr uint32_t kQpNumbers = 0xffff;  // of one device: 1 to this
-constexpr uint32_t kDeviceShift = 16;    // above them the device's index
 
 constexpr unsigned kKnownAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

@@ -30,6 +30,9 @@ namespace rpma::emu {
 class FarLink;
 class Progress;
 
+// In a QP number: from this bit on it is the device's index.
+inline constexpr uint32_t kDeviceShift = 16;
+
 // What a device needs of the world around it. All calls come with no lock of
 // the emulator held.
 class DeviceEnvironment {

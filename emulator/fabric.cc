@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/far_ends.h"
+
 namespace rpma::emu {
 namespace {
 
@@ -23,7 +25,7 @@ Device* Present(Device* device) {
 }  // namespace
 
 int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
-                   std::string* error) try {
+                   std::string* error, std::string_view name) try {
   Options parsed;
   int failed = ParseOptions(options, OptionScope::kFabric, &parsed, error);
   if (failed != 0) return failed;
@@ -40,11 +42,20 @@ int Fabric::Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
     *error = "cannot read the addresses of this host";
     return failed;
   }
+  if (!parsed.fabric.name.empty()) name = parsed.fabric.name;
+  if (!parsed.fabric.stepped) made->Meet(name);
   *fabric = std::move(made);
   return 0;
 } catch (const std::bad_alloc&) {
   *error = kOutOfMemory;
   return ENOMEM;
+}
+
+void Fabric::Meet(std::string_view name) {
+  if (name.empty() || name == kPrivateFabric) return;
+  ends_ = std::make_unique<FabricEnds>(*this, options_.directory,
+                                       std::string(name));
+  cm_->SetFarPorts(ends_.get());
 }
 
 Fabric::Fabric(const FabricOptions& options)
@@ -58,6 +69,7 @@ Fabric::Fabric(const FabricOptions& options)
 
 Fabric::~Fabric() {
   timers_.Stop();
+  ends_.reset();
   cm_.reset();
 }
 

@@ -28,6 +28,8 @@
 
 namespace rpma::emu {
 
+class FabricEnds;
+
 // The device's index has 8 of the 24 bits of a QP number.
 inline constexpr size_t kMaxDevices = 256;
 
@@ -45,8 +47,12 @@ class Fabric final : private DeviceEnvironment {
   // options may be those of the fabric and of that device. EINVAL, ENOMEM, or
   // an errno of getifaddrs(3), eventfd(2), mmap(2) or, for the file of the
   // trace, open(2); *error says why.
+  //
+  // It is one with the fabrics of other processes that have the same name:
+  // that of the options or, if they say nothing and it is not stepped, `name`.
+  // An empty one: it is in this process only.
   static int Create(std::string_view options, std::unique_ptr<Fabric>* fabric,
-                    std::string* error);
+                    std::string* error, std::string_view name = {});
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
   ~Fabric() override;  // REQUIRES: no live objects (TakeCensus)
@@ -68,6 +74,8 @@ class Fabric final : private DeviceEnvironment {
   Device* FindDevice(std::string_view name);
   Device* FindDevice(const ibv_context* context);
   Device* FindDeviceOfQp(uint32_t qp_num);
+  // Of the first devices, 0 and so on; nullptr: there are fewer.
+  Device* DeviceAt(size_t index);
   ConnectionManager& cm();
 
   struct Census {
@@ -112,10 +120,10 @@ class Fabric final : private DeviceEnvironment {
   void QueuePairFailed(uint32_t qp_num) override;
 
   int OpenTrace(std::string* error);
+  void Meet(std::string_view name);  // throws std::bad_alloc
   int AddDevice(std::string_view name, const Profile& profile,
                 std::string* error);
   void Report(const Device& device, const char* what);
-  Device* DeviceAt(size_t index);  // nullptr: there are fewer
   int Resolve(std::string_view address, std::string_view device, IpAddress* ip,
               Device** found, std::string* error);
 
@@ -129,6 +137,7 @@ class Fabric final : private DeviceEnvironment {
   std::vector<std::unique_ptr<Device>> devices_;  // guarded by mutex_
   AddressTable addresses_;                        // guarded by mutex_
   std::unique_ptr<ConnectionManager> cm_;
+  std::unique_ptr<FabricEnds> ends_;  // nullptr: it is in this process only
 };
 
 }  // namespace rpma::emu

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "emulator/wire/folder.h"
+
 namespace rpma::emu {
 namespace {
 
@@ -104,6 +106,17 @@ bool SetTrace(std::string_view value, Options& options) {
   return options.fabric.stepped;
 }
 
+bool SetFabric(std::string_view value, Options& options) {
+  options.fabric.name = value;
+  return value == kPrivateFabric ||
+         (wire::IsFolderName(value) && !options.fabric.stepped);
+}
+
+bool SetDirectory(std::string_view value, Options& options) {
+  options.fabric.directory = value;
+  return value.front() == '/' && !options.fabric.stepped;
+}
+
 bool SetCqOverrun(std::string_view value, Options& options) {
   return Choose(value, "error", CqOverrun::kError, "drop", CqOverrun::kDrop,
                 &options.device.cq_overrun);
@@ -151,6 +164,12 @@ constexpr Option kOptions[] = {
     {{"seed", "0 to 18446744073709551615 with schedule=stepped", kFabric},
      SetSeed},
     {{"trace", "the name of a file with schedule=stepped", kFabric}, SetTrace},
+    {{"fabric",
+      "private, or with schedule=inline a name of up to 64 letters, digits, "
+      "'.', '_' and '-'",
+      kFabric},
+     SetFabric},
+    {{"dir", "an absolute path with schedule=inline", kFabric}, SetDirectory},
     {{"max_qp", kRange32, kDevice}, Limit<&DeviceLimits::max_qp>},
     {{"max_qp_wr", kRange32, kDevice}, Limit<&DeviceLimits::max_qp_wr>},
     {{"max_sge", kRange32, kDevice}, Limit<&DeviceLimits::max_sge>},

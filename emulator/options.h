@@ -15,6 +15,8 @@
 
 namespace rpma::emu {
 
+inline constexpr std::string_view kPrivateFabric = "private";
+
 struct FabricOptions {
   bool hardware_timers = false;  // else a thousandth of the hardware's times
   bool strict_devices = false;   // no device owns the loopback addresses
@@ -24,6 +26,10 @@ struct FabricOptions {
   bool stepped = false;
   uint64_t seed = 0;  // of a stepped fabric, whose order of events it decides
   std::string trace;  // the file that its trace is written to; empty: none
+  // The fabrics of this name, of all processes of the user, are one;
+  // kPrivateFabric: it is in this process only; empty: not said.
+  std::string name;
+  std::string directory;  // where they meet; empty: wire::DefaultDirectory()
 };
 
 struct Options {

@@ -18,6 +18,9 @@
 namespace rpma {
 namespace {
 
+// The default fabrics of a user's processes are one.
+constexpr char kNameOfDefault[] = "default";
+
 void LogOfFabric(int level, const char* text) {
   switch (level) {
     case LOG_CRIT:
@@ -44,7 +47,8 @@ const char* PlanOfEnvironment() {
 Rc MakeDefault(std::unique_ptr<Network>* out) {
   std::unique_ptr<Network> made;
   const Rc rc = MakeNetwork(secure_getenv("RPMA_EMU"),
-                            "creating the default fabric (RPMA_EMU)", &made);
+                            "creating the default fabric (RPMA_EMU)", &made,
+                            kNameOfDefault);
   if (rc != Rc::kOk) return rc;
   if (const char* const path = PlanOfEnvironment()) {
     std::string why;
@@ -76,11 +80,11 @@ Rc Check(int error, const char* call, const std::string& why) {
 }
 
 Rc MakeNetwork(const char* options, const char* call,
-               std::unique_ptr<Network>* out) {
+               std::unique_ptr<Network>* out, const char* name) {
   std::unique_ptr<emu::Fabric> fabric;
   std::string why;
-  const int error =
-      emu::Fabric::Create(options != nullptr ? options : "", &fabric, &why);
+  const int error = emu::Fabric::Create(options != nullptr ? options : "",
+                                        &fabric, &why, name);
   const Rc rc = Check(error, call, why);
   if (rc != Rc::kOk) return rc;
   fabric->SetLogSink(LogOfFabric);

@@ -52,9 +52,10 @@ namespace rpma {
 // failure. Throws std::bad_alloc for ENOMEM.
 Rc Check(int error, const char* call, const std::string& why);
 
-// Creates a fabric; `call` names the caller in the log.
+// Creates a fabric; `call` names the caller in the log. `name`: as of
+// emu::Fabric::Create().
 Rc MakeNetwork(const char* options, const char* call,
-               std::unique_ptr<Network>* out);
+               std::unique_ptr<Network>* out, const char* name = "");
 
 // Every fabric of the process.
 class Fabrics final : public EmulatorSource {

@@ -10,7 +10,7 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 
 def play(profile):
-    environment = {"RPMA_TRANSPORT": "emulator", "RPMA_EMU": "profile=" + profile}
+    environment = {"RPMA_TRANSPORT": "emulator", "RPMA_EMU": "fabric=private profile=" + profile}
     return subprocess.run([PROGRAM, "127.0.0.1"], env={**os.environ, **environment}, text=True,
                           stdout=subprocess.PIPE, check=True).stdout.splitlines()
 

@@ -109,7 +109,8 @@ class InstallTest(unittest.TestCase):
 
     def test_program_built_with_pkg_config_runs_on_the_emulator(self):
         self.assert_installs("--prefix", self.prefix)
-        result = self.build_and_run(REPLICATE, "librpma", RPMA_TRANSPORT="emulator")
+        result = self.build_and_run(REPLICATE, "librpma", RPMA_TRANSPORT="emulator",
+                                    RPMA_EMU="fabric=private")
         self.assertEqual((result.returncode, result.stdout, result.stderr),
                          (0, 'the server has "hello"\n', ""))
 

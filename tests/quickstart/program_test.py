@@ -15,6 +15,7 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 HAS_RDMA = os.path.exists("/dev/infiniband")
 os.environ.pop("RPMA_ADDRESS", None)
+os.environ["RPMA_EMU"] = "fabric=private"
 
 
 def run(*args, wrapper=(), **kwargs):
@@ -74,7 +75,7 @@ class SuccessTest(unittest.TestCase):
         self.assertRegex(result.stdout, r"device says +\S.*deregistered")
 
     def test_a_fault_that_only_ends_the_connection(self):
-        env = dict(os.environ, RPMA_EMU="profile=iwarp")
+        env = dict(os.environ, RPMA_EMU="fabric=private profile=iwarp")
         result = run("--file", "/usr/bin/bash", env=env)
         self.assert_replicated(result)
         self.assertRegex(result.stdout, r"completion +IBV_WC_SUCCESS, as iWARP answers no write\n")

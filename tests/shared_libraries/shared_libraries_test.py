@@ -32,6 +32,7 @@ class SharedLibrariesTest(unittest.TestCase):
         environment = {"LD_LIBRARY_PATH": ":".join([*folders, self.folder])}
         if transport:
             environment["RPMA_TRANSPORT"] = transport
+            environment["RPMA_EMU"] = "fabric=private"
         return subprocess.run([PATHS[program]], env=environment, text=True, timeout=50,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

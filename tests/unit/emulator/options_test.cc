@@ -205,6 +205,25 @@ TEST(OptionsTest, AValueThatIsNotAllowedIsRefusedWithThoseThatAre) {
   }
 }
 
+TEST(OptionsTest, AFabricHasTheNameThatIsGiven) {
+  EXPECT_EQ(Good("").fabric.name, "");
+  EXPECT_EQ(Good("fabric=my-test.1 dir=/tmp/x").fabric.name, "my-test.1");
+  EXPECT_EQ(Good("fabric=my-test.1 dir=/tmp/x").fabric.directory, "/tmp/x");
+  EXPECT_EQ(Good("fabric=private schedule=stepped").fabric.name, "private");
+  for (const char* name : {"", ".", "..", "a/b", "-a", "_"}) {
+    EXPECT_NE(Bad(std::string("fabric=") + name), "") << name;
+  }
+  EXPECT_EQ(Bad("dir=tmp"),
+            "dir=tmp: allowed are an absolute path with schedule=inline");
+}
+
+TEST(OptionsTest, ASteppedFabricHasNoName) {
+  EXPECT_EQ(Bad("fabric=x schedule=stepped"),
+            "fabric=x: allowed are private, or with schedule=inline a name of "
+            "up to 64 letters, digits, '.', '_' and '-'");
+  EXPECT_THAT(Bad("dir=/tmp schedule=stepped"), HasSubstr("allowed are"));
+}
+
 TEST(OptionsTest, EveryOptionSaysWhichValuesItTakes) {
   for (const OptionInfo& option : KnownOptions()) {
     EXPECT_FALSE(option.values.empty()) << option.name;

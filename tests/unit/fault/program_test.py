@@ -18,7 +18,8 @@ class ProgramTest(unittest.TestCase):
         self.path = os.path.join(folder.name, "plan.txt")
 
     def run_under_file(self, path):
-        environment = {"RPMA_TRANSPORT": "emulator", "RPMA_EMU_FAULTS": path}
+        environment = {"RPMA_TRANSPORT": "emulator", "RPMA_EMU": "fabric=private",
+                       "RPMA_EMU_FAULTS": path}
         return subprocess.run([PROGRAM], env=environment, text=True, timeout=20,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
