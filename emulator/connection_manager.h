@@ -26,7 +26,8 @@ class Fabric;
 // for std::bad_alloc.
 //
 // Messages (REQ, REP, RTU, REJ, DREQ, DREP) reach the other end at once: its
-// event is queued before the call returns. In a stepped world each reaches it
+// event is queued before the call returns, unless it is in another process, to
+// which the message goes over a FarLink. In a stepped world each reaches it
 // in a step, in any order but that of one id's messages. If faults lose or
 // delay them, REQ, REP and DREQ are sent again after the CM response time, as
 // cm.c does, and an answer that was lost is given again. On iWARP devices there

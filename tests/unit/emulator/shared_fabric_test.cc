@@ -177,13 +177,13 @@ TEST_P(SharedFabricTest, ThePortOfAFabricThatIsGoneIsFree) {
   const auto listener = client->NewListener(kPort);
 }
 
-TEST_P(SharedFabricTest, AProcessThatEndsDisconnects) {
+TEST_P(SharedFabricTest, AFabricThatEndsDisconnects) {
   const auto listener = client->NewListener(kPort);
-  const auto active = server->Connect(kPort);
+  auto active = server->Connect(kPort);
   const auto passive = client->Accept(*listener);
   EXPECT_EQ(active->Next().type, RDMA_CM_EVENT_ESTABLISHED);
   EXPECT_EQ(passive->Next().type, RDMA_CM_EVENT_ESTABLISHED);
-  active->Destroy();
+  active.reset();
   server.reset();
   EXPECT_EQ(passive->Next().type, RDMA_CM_EVENT_DISCONNECTED);
 }
