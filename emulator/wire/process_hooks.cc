@@ -8,17 +8,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "emulator/wire/wire.h"
 
 namespace rpma::emu::wire {
 namespace {
-
-struct Registry {
-  std::mutex mutex;  // before the locks of wires
-  std::vector<Wire*> wires;
-};
 
 void BeforeFork();
 void InParent();
@@ -26,55 +21,58 @@ void InChild();
 void AtExit();
 
 // Never destroyed: a process may fork or exit while its objects are destroyed.
-Registry& TheRegistry() {
-  static Registry* const registry = [] {
-    // ENOMEM of these would let a child keep what is not its own.
-    if (pthread_atfork(&BeforeFork, &InParent, &InChild) != 0 ||
-        std::atexit(&AtExit) != 0) {
-      throw std::bad_alloc();
-    }
-    return new Registry;
-  }();
-  return *registry;
+constinit std::mutex mutex;  // before the locks of wires
+constinit Wire* first = nullptr;
+
+template <typename Work>
+void ForEach(Work work) {
+  for (Wire* wire = first; wire != nullptr; wire = wire->next_hooked) {
+    work(*wire);
+  }
+}
+
+// Once, whatever comes of it: a hook that ran twice would wait for itself.
+bool AreHooked() {
+  static const bool forks =
+      pthread_atfork(&BeforeFork, &InParent, &InChild) == 0;
+  static const bool exits = std::atexit(&AtExit) == 0;
+  return forks && exits;
 }
 
 void BeforeFork() {
-  Registry& registry = TheRegistry();
-  registry.mutex.lock();
-  for (Wire* const wire : registry.wires) wire->LockForFork();
+  mutex.lock();
+  ForEach([](Wire& wire) { wire.LockForFork(); });
 }
 
-void Unlock(Registry& registry) {
-  for (Wire* const wire : registry.wires) wire->UnlockAfterFork();
-  registry.mutex.unlock();
+void InParent() {
+  ForEach([](Wire& wire) { wire.UnlockAfterFork(); });
+  mutex.unlock();
 }
-
-void InParent() { Unlock(TheRegistry()); }
 
 void InChild() {
-  Registry& registry = TheRegistry();
-  for (Wire* const wire : registry.wires) wire->AbandonInChild();
-  Unlock(registry);
+  ForEach([](Wire& wire) { wire.AbandonInChild(); });
+  InParent();
 }
 
 void AtExit() {
-  Registry& registry = TheRegistry();
-  const std::lock_guard lock(registry.mutex);
-  for (Wire* const wire : registry.wires) wire->RemoveFiles();
+  const std::lock_guard lock(mutex);
+  ForEach([](Wire& wire) { wire.RemoveFiles(); });
 }
 
 }  // namespace
 
 void AddToHooks(Wire& wire) {
-  Registry& registry = TheRegistry();
-  const std::lock_guard lock(registry.mutex);
-  registry.wires.push_back(&wire);
+  // A child would keep what is not its own.
+  if (!AreHooked()) throw std::bad_alloc();
+  const std::lock_guard lock(mutex);
+  wire.next_hooked = std::exchange(first, &wire);
 }
 
 void RemoveFromHooks(Wire& wire) {
-  Registry& registry = TheRegistry();
-  const std::lock_guard lock(registry.mutex);
-  std::erase(registry.wires, &wire);
+  const std::lock_guard lock(mutex);
+  Wire** place = &first;
+  while (*place != &wire) place = &(*place)->next_hooked;
+  *place = wire.next_hooked;
 }
 
 }  // namespace rpma::emu::wire

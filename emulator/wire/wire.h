@@ -71,6 +71,7 @@ class Wire final : public Progress {
   // In the child, while it is locked.
   void AbandonInChild();
   void RemoveFiles();
+  Wire* next_hooked = nullptr;  // guarded by them
 
  private:
   enum class State { kIdle, kOpen, kJoined, kRefused, kAbandoned };

@@ -224,6 +224,24 @@ class RefusalTest(unittest.TestCase):
         self.assertRegex(result.stderr, r"\A.*cannot write to stdout: No space left.*\n\Z")
 
 
+class TwoProcessesTest(unittest.TestCase):
+    def test_a_server_and_a_client(self):
+        with tempfile.TemporaryDirectory(dir=os.environ["TEST_TMPDIR"]) as folder:
+            folder = os.path.join(folder, "fabrics")
+            env = dict(os.environ, RPMA_EMU=f"fabric=quickstart dir={folder}")
+            with subprocess.Popen([PROGRAM, "--role", "server"], env=env, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+                self.assertIn("Waiting for a client", server.stdout.readline())
+                client = run("--role", "client", "--file", "/usr/bin/bash", env=env)
+                received, errors = server.communicate(timeout=50)
+        self.assertEqual(client.returncode, 0, client.stderr)
+        self.assertEqual((server.returncode, errors), (0, ""))
+        digest = sha256_of("/usr/bin/bash")
+        self.assertIn(digest, client.stdout)
+        self.assertIn(f"SHA-256 {digest}", received)
+        self.assertRegex(client.stdout, r"completion +IBV_WC_REM_ACCESS_ERR\n")
+
+
 class SignalTest(unittest.TestCase):
     def test_a_waiting_server_ends_at_a_signal(self):
         for number, code in (signal.SIGINT, 130), (signal.SIGTERM, 143):

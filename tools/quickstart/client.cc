@@ -52,11 +52,7 @@ void Client::AwaitAcceptance() {
   std::string message = Text("cannot connect to ", address_, " port ", port_,
                              ": ", rpma_utils_conn_event_2str(event));
   if (event == RPMA_CONN_REJECTED) {
-    message += ", as nobody listens there; ";
-    message += IsEmulated()
-                   ? "the emulated network reaches no further than this "
-                     "process, so the server must run in it: --role both"
-                   : "start the server first: --role server";
+    message += ", as nobody listens there; start it first: --role server";
   }
   throw Failure(message);
 }

@@ -99,10 +99,7 @@ void RunServer(const Options& options, const Signals& signals) {
       options.region_size != 0 ? options.region_size : kServerRegionSize;
   Server server(options.address, options.port, region_size, signals);
   Say(Text("Waiting for a client on ", Place(options), " with a region of ",
-           Mebibytes(region_size),
-           IsEmulated() ? ". The emulated network reaches no other process, so "
-                          "none can come; Ctrl-C ends this."
-                        : "; Ctrl-C ends this."));
+           Mebibytes(region_size), "; Ctrl-C ends this."));
   server.Accept();
   server.connection().AwaitEstablished();
 
