@@ -4,7 +4,6 @@
 
 #include "core/log.h"
 #include "core/receive.h"
-#include "core/request_failure.h"
 #include "core/shared_receive_queue.h"
 
 namespace rpma {
@@ -93,10 +92,8 @@ Rc ConnectionEnd::CreateQueuePair(const ConnCfg& cfg, SharedReceiveQueue* srq) {
 
 Rc ConnectionEnd::Recv(const MrLocal* dst, size_t offset, size_t length,
                        const void* op_context) {
-  if (qp()->srq != nullptr) return SharedQueueFailure();
-  return PostReceive(
-      peer_, "ibv_post_recv", dst, offset, length, op_context,
-      [this](ibv_recv_wr* wr) { return peer_.transport().PostRecv(qp(), wr); });
+  return PostReceive(peer_, peer_.transport(), qp(), dst, offset, length,
+                     op_context);
 }
 
 Rc ConnectionEnd::CloseRest() {

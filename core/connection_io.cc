@@ -110,12 +110,7 @@ Rc Connection::SendWithImm(const MrLocal* src, size_t offset, size_t length,
 
 Rc Connection::Recv(const MrLocal* dst, size_t offset, size_t length,
                     const void* op_context) {
-  if (qp_->srq != nullptr) [[unlikely]] {
-    return SharedQueueFailure();
-  }
-  return PostReceive(
-      peer_, "ibv_post_recv", dst, offset, length, op_context,
-      [this](ibv_recv_wr* wr) { return transport_.PostRecv(qp_, wr); });
+  return PostReceive(peer_, transport_, qp_, dst, offset, length, op_context);
 }
 
 Rc Connection::AtomicWrite(const MrRemote& dst, size_t dst_offset,

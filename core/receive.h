@@ -34,6 +34,18 @@ Rc PostReceive(const Peer& peer, const char* call, const MrLocal* dst,
   return Rc::kOk;
 }
 
+// The same to the queue of `qp` itself. kProvider: it has a shared one.
+inline Rc PostReceive(const Peer& peer, Transport& transport, ibv_qp* qp,
+                      const MrLocal* dst, size_t offset, size_t length,
+                      const void* op_context) {
+  if (qp->srq != nullptr && Fits(dst, offset, length)) [[unlikely]] {
+    return SharedQueueFailure();
+  }
+  return PostReceive(
+      peer, "ibv_post_recv", dst, offset, length, op_context,
+      [&](ibv_recv_wr* wr) { return transport.PostRecv(qp, wr); });
+}
+
 }  // namespace rpma
 
 #endif  // RPMA_CORE_RECEIVE_H_

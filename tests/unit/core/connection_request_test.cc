@@ -297,6 +297,8 @@ TEST_F(ConnectionRequestTest, ReceiveForASharedQueueNeverReachesTheProvider) {
   EXPECT_CALL(transport, PostRecv).Times(0);
   EXPECT_EQ(request->Recv(mr.get(), 8, 16, nullptr), Rc::kProvider);
   EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("shared receive queue")));
+  EXPECT_EQ(request->Recv(mr.get(), 4090, 16, nullptr), Rc::kInval);
+  EXPECT_EQ(log.Take().size(), 1u);
 
   std::unique_ptr<Connection> connection;
   ASSERT_EQ(
@@ -304,6 +306,8 @@ TEST_F(ConnectionRequestTest, ReceiveForASharedQueueNeverReachesTheProvider) {
       Rc::kOk);
   EXPECT_EQ(connection->Recv(mr.get(), 8, 16, nullptr), Rc::kProvider);
   EXPECT_THAT(log.Take(), ElementsAre(HasSubstr("shared receive queue")));
+  EXPECT_EQ(connection->Recv(mr.get(), 4090, 16, nullptr), Rc::kInval);
+  EXPECT_EQ(log.Take().size(), 1u);
 }
 
 }  // namespace
