@@ -136,9 +136,10 @@ TEST_P(AtomicWriteTest, NeedsTheRightToWrite) {
   const Pair pair = ConnectedPair({.server_usage = RPMA_MR_USAGE_READ_SRC});
   const End& client = pair.client;
   ASSERT_THAT(client.AtomicWrite(1, 0, 1), IsOk());
-  EXPECT_THAT(Poll(client.cq),
-              EndedWith(1, provider().RefusedAtomicWrite(IBV_WC_REM_ACCESS_ERR),
-                        client.qp_num));
+  EXPECT_THAT(
+      Poll(client.cq),
+      EndedRefused(1, provider().RefusedAtomicWrite(IBV_WC_REM_ACCESS_ERR),
+                   client.qp_num));
   EXPECT_THAT(pair.server.region->bytes(), Each(0));
   ExpectExplained(client, HasSubstr("lacks REMOTE_WRITE"));
 }

@@ -39,6 +39,14 @@ void ConformanceTest::ExpectExplained(
   EXPECT_THAT(emulation().Explain(end.qp_num), why);
 }
 
+rpma_testing::CompletionMatcher ConformanceTest::EndedRefused(
+    uint64_t wr_id, ibv_wc_status status, uint32_t qp_num) const {
+  rpma_testing::CompletionMatcher as_told = EndedWith(wr_id, status, qp_num);
+  if (provider().emulated || status != IBV_WC_SUCCESS) return as_told;
+  return ::testing::AnyOf(as_told,
+                          EndedWith(wr_id, IBV_WC_LOC_QP_OP_ERR, qp_num));
+}
+
 void ConformanceTest::ComeToRest() {
   constexpr int kMostSteps = 100000;
   int steps = 0;

@@ -82,6 +82,13 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   void ExpectExplained(const End& end,
                        const ::testing::Matcher<std::string>& why);
 
+  // A request that the other side refused, which ends with `status`. Where that
+  // is a success once it is sent, the connection may end in the midst of it:
+  // siw_qp_tx.c sends the header and the payload apart.
+  rpma_testing::CompletionMatcher EndedRefused(uint64_t wr_id,
+                                               ibv_wc_status status,
+                                               uint32_t qp_num) const;
+
   // In a stepped world all steps are made: what was begun has happened then, as
   // it has elsewhere by itself, and so have all time-outs.
   static void ComeToRest();

@@ -279,8 +279,8 @@ TEST_P(NoReceiveTest, MessageEndsTheConnection) {
   ASSERT_THAT(pair.client.Recv(1, 0, 8), IsOk());
   ASSERT_THAT(pair.client.Send(2, 0, 8), IsOk());
   EXPECT_THAT(Poll(pair.client.cq),
-              EndedWith(2, provider().RefusedSend(IBV_WC_WR_FLUSH_ERR),
-                        pair.client.qp_num));
+              EndedRefused(2, provider().RefusedSend(IBV_WC_WR_FLUSH_ERR),
+                           pair.client.qp_num));
   EXPECT_THAT(Poll(pair.client.cq), Flushed(1, pair.client.qp_num));
   EXPECT_EQ(NextEvent(pair.client.conn), RPMA_CONN_CLOSED);
   EXPECT_EQ(NextEvent(pair.server.conn), RPMA_CONN_CLOSED);

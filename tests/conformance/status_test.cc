@@ -55,7 +55,7 @@ class StatusTest : public ConformanceTest {
   // PairWithReceives() failed, the server's without a completion of its own.
   void ExpectRefused(const Pair& pair, uint64_t wr_id, ibv_wc_status status) {
     EXPECT_THAT(Poll(pair.client.cq),
-                EndedWith(wr_id, status, pair.client.qp_num));
+                EndedRefused(wr_id, status, pair.client.qp_num));
     ExpectFailed(pair.client, {101, 102});
     ExpectFailed(pair.server, {201, 202});
     ExpectEndOfConnection(pair);
@@ -283,8 +283,8 @@ TEST_P(StatusTest, MessageLongerThanTheReceiveFailsBothSides) {
   EXPECT_THAT(Poll(server.cq),
               FailedWith(201, provider().short_receive, server.qp_num));
   EXPECT_THAT(Poll(client.cq),
-              EndedWith(3, provider().RefusedSend(provider().too_long_send),
-                        client.qp_num));
+              EndedRefused(3, provider().RefusedSend(provider().too_long_send),
+                           client.qp_num));
   ExpectFailed(client, {101, 102});
   ExpectFailed(server, {202});
   ExpectEndOfConnection(pair);
@@ -301,8 +301,8 @@ TEST_P(StatusTest, MessageForAReceiveWithoutABufferFailsBothSides) {
   EXPECT_THAT(Poll(server.cq),
               FailedWith(1, provider().short_receive, server.qp_num));
   EXPECT_THAT(Poll(pair.client.cq),
-              EndedWith(2, provider().RefusedSend(provider().too_long_send),
-                        pair.client.qp_num));
+              EndedRefused(2, provider().RefusedSend(provider().too_long_send),
+                           pair.client.qp_num));
 }
 
 // Lets a message arrive at a receive whose buffer the device may not write.
@@ -317,9 +317,9 @@ class UnwritableReceiveTest : public StatusTest {
     ASSERT_THAT(client.Send(3, 0, 8), IsOk());
     EXPECT_THAT(Poll(server.cq),
                 FailedWith(1, provider().unwritable_receive, server.qp_num));
-    EXPECT_THAT(
-        Poll(client.cq),
-        EndedWith(3, provider().RefusedSend(IBV_WC_REM_OP_ERR), client.qp_num));
+    EXPECT_THAT(Poll(client.cq),
+                EndedRefused(3, provider().RefusedSend(IBV_WC_REM_OP_ERR),
+                             client.qp_num));
     ExpectFailed(client, {});
     ExpectFailed(server, {2});
     ExpectEndOfConnection(pair);
@@ -351,8 +351,8 @@ TEST_P(UnwritableReceiveTest, RegionThatIsGoneFailsBothSides) {
   EXPECT_THAT(Poll(pair.server.cq),
               FailedWith(1, provider().unwritable_receive, pair.server.qp_num));
   EXPECT_THAT(Poll(pair.client.cq),
-              EndedWith(2, provider().RefusedSend(IBV_WC_REM_OP_ERR),
-                        pair.client.qp_num));
+              EndedRefused(2, provider().RefusedSend(IBV_WC_REM_OP_ERR),
+                           pair.client.qp_num));
   ExpectExplained(pair.server, HasSubstr("was deregistered"));
 }
 

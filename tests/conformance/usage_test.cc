@@ -83,11 +83,11 @@ TEST_P(UsageTest, DestinationOfAWriteMustBeWritable) {
     const End& client = pair.client;
     client.region->Fill(0x5a);
     ASSERT_THAT(client.Write(1, 0, 0, 8), IsOk());
-    ExpectSuccessIff(allowed, client,
-                     Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
-                     EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
-                               client.qp_num),
-                     "lacks REMOTE_WRITE");
+    ExpectSuccessIff(
+        allowed, client, Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
+        EndedRefused(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
+                     client.qp_num),
+        "lacks REMOTE_WRITE");
     if (allowed) AwaitArrival(provider(), client);
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0x5a : 0);
   });
@@ -98,11 +98,11 @@ TEST_P(UsageTest, DestinationOfAnAtomicWriteMustBeWritable) {
   ForEachServerUsage(usages, [&](const Pair& pair, bool allowed) {
     const End& client = pair.client;
     ASSERT_THAT(client.AtomicWrite(1, 0, UINT64_MAX), IsOk());
-    ExpectSuccessIff(allowed, client,
-                     Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
-                     EndedWith(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
-                               client.qp_num),
-                     "lacks REMOTE_WRITE");
+    ExpectSuccessIff(
+        allowed, client, Succeeded(1, IBV_WC_RDMA_WRITE, client.qp_num),
+        EndedRefused(1, provider().RefusedSend(IBV_WC_REM_ACCESS_ERR),
+                     client.qp_num),
+        "lacks REMOTE_WRITE");
     if (allowed) AwaitArrival(provider(), client);
     EXPECT_EQ(pair.server.region->bytes()[0], allowed ? 0xff : 0);
   });
