@@ -86,13 +86,16 @@ TEST_F(OtherUserTest, IsSentAwayShouldTheFolderBeOpen) {
     if (Connect(folder, &connected) != 0) return 1;
     if (send(connected, "hello", 5, MSG_NOSIGNAL) != 5) return 2;
     Goodbye goodbye{};
-    ssize_t size;
-    do {
-      size = recv(connected, &goodbye, sizeof(goodbye), 0);
-    } while (size < 0 && errno == ECONNRESET);  // "hello" was not even read
-    if (size != sizeof(goodbye)) return 3;
+    const auto receive = [&] {
+      ssize_t size;
+      do {
+        size = recv(connected, &goodbye, sizeof(goodbye), 0);
+      } while (size < 0 && errno == ECONNRESET);  // "hello" was not even read
+      return size;
+    };
+    if (receive() != sizeof(goodbye)) return 3;
     if (goodbye.why != GoodbyeReason::kStranger) return 4;
-    return recv(connected, &goodbye, sizeof(goodbye), 0) == 0 ? 0 : 5;
+    return receive() == 0 ? 0 : 5;
   });
   if (result == -1) GTEST_SKIP() << "only root can become another user";
   EXPECT_EQ(result, 0);
