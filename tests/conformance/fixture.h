@@ -83,8 +83,8 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
                        const ::testing::Matcher<std::string>& why);
 
   // A request that the other side refused, which ends with `status`. Where that
-  // is a success once it is sent, the connection may end in the midst of it:
-  // siw_qp_tx.c sends the header and the payload apart.
+  // is a success once it is sent, the connection may end before all of it is,
+  // as seen with siw and 64 bytes, rarely.
   rpma_testing::CompletionMatcher EndedRefused(uint64_t wr_id,
                                                ibv_wc_status status,
                                                uint32_t qp_num) const;
