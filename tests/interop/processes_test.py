@@ -25,8 +25,8 @@ class ProcessesTest(unittest.TestCase):
 
     def start(self, profile, side, port=7204):
         options = f"profile={profile} fabric=test dir={self.folder}/fabrics"
-        # The tracer of LeakSanitizer crashes now and then over a thread of a library that was
-        # loaded by dlopen(3).
+        # LeakSanitizer itself crashed at 4 of 300 exits, on a busy machine; why is not known. Leaks
+        # are looked for where both sides are in one process.
         environment = {"LD_LIBRARY_PATH": self.folder, "RPMA_TRANSPORT": "emulator",
                        "RPMA_EMU": options, "ASAN_OPTIONS": "detect_leaks=0"}
         process = subprocess.Popen([PATHS["interop"], side, "127.0.0.1", str(port)],
