@@ -9,3 +9,6 @@ RPMA_COPTS = [
     "-Wshadow",
     "-Werror",
 ]
+
+# Of what depends on GoogleTest, which it need not parse.
+TEST_COPTS = RPMA_COPTS + ["-include", "googletest_precompiled.h"]

@@ -5,7 +5,21 @@
 # so they get the sanitizer and the standard library of the tests' own build.
 
 _GOOGLETEST_BUILD = """
+load("@rpma//tools/build:precompiled_header.bzl", "precompiled_header")
+
 package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "headers",
+    hdrs = glob(["googletest/include/**/*.h", "googlemock/include/**/*.h"]),
+    includes = ["googlemock/include", "googletest/include"],
+)
+
+precompiled_header(
+    name = "googletest_precompiled.h",
+    includes = ["gmock/gmock.h", "gtest/gtest.h"],
+    library = ":headers",
+)
 
 cc_library(
     name = "gtest",
@@ -13,15 +27,10 @@ cc_library(
         ["googletest/src/*.cc", "googletest/src/*.h", "googlemock/src/*.cc"],
         exclude = ["**/*-all.cc", "**/*_main.cc"],
     ),
-    hdrs = glob(["googletest/include/**/*.h", "googlemock/include/**/*.h"]),
     copts = ["-w"],
-    includes = [
-        "googlemock",
-        "googlemock/include",
-        "googletest",
-        "googletest/include",
-    ],
+    includes = ["googlemock", "googletest"],
     linkopts = ["-pthread"],
+    deps = [":googletest_precompiled.h", ":headers"],
 )
 
 cc_library(
