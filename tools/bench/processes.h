@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes of their own for what is measured: this one never uses the library,
+// as a child of one that has used it may not.
+
+#ifndef RPMA_TOOLS_BENCH_PROCESSES_H_
+#define RPMA_TOOLS_BENCH_PROCESSES_H_
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "tools/bench/figures.h"
+
+namespace rpma::bench {
+
+// What the processes share; all 0 at first.
+struct Board {
+  std::atomic<bool> is_listening;
+  std::atomic<bool> is_over;
+  std::atomic<int> num_measured;  // processes
+  double idle_of_server;
+  Figures figures;
+};
+
+// Runs each in a process of its own until all have returned. Throws
+// std::runtime_error if one throws, whose text it prints, or dies; the others
+// are killed then.
+void RunInProcesses(const std::vector<std::function<void()>>& bodies);
+
+// The board, in memory that children share.
+Board& MakeBoard();
+
+}  // namespace rpma::bench
+
+#endif  // RPMA_TOOLS_BENCH_PROCESSES_H_
