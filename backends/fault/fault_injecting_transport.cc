@@ -12,7 +12,10 @@
 namespace rpma::fault {
 namespace {
 
-constinit thread_local bool inside_call = false;
+// It has its place in each thread, though the library be loaded later: threads
+// allocate nothing for it, and calls find it at once.
+constinit thread_local bool inside_call [[gnu::tls_model("initial-exec")]] =
+    false;
 
 // Also undone when the thread is cancelled in a call that blocks.
 class InsideCallScope {

@@ -10,8 +10,10 @@
 namespace rpma::emu::wire {
 namespace {
 
-// The link whose request this thread handles.
-thread_local const Link* answered_link = nullptr;
+// The link whose request this thread handles. It has its place in each thread,
+// though the library be loaded later: threads allocate nothing for it.
+constinit thread_local const Link* answered_link
+    [[gnu::tls_model("initial-exec")]] = nullptr;
 
 class Answering {
  public:

@@ -16,6 +16,10 @@ PUBLIC, PRIVATE, EMULATOR = "LIBRPMA_1.0", "LIBRPMA_PRIVATE", "LIBRPMA_EMU_1.0"
 # Of which there is to be one in a process, that of librpma.so.0: the log, and where to register.
 SHARED_STATE = re.compile(r"_ZN4rpma(3log|\d+RegisterEmulator)")
 
+# Of thread-local variables that each thread allocates when it first uses them. LeakSanitizer may
+# take the header of such a block for one of the loader's, and crash (GCC 12).
+DYNAMIC_TLS = re.compile(r"DTPMOD|TLSDESC")
+
 DYNAMIC = re.compile(r"\((\w+)\).*\[(.*)\]")
 SYMBOL = re.compile(r"\s*\d+: [0-9a-f]+\s+\S+ \w+\s+(?P<bind>\w+)\s+\w+\s+"
                     r"(?:\[.*\]\s+)?(?P<section>\w+) (?P<name>[^@\s]+)(?:@@?(?P<node>\S+))?")
@@ -42,6 +46,7 @@ class SharedObject:
             # The linker defines a symbol for each node itself.
             if symbol["bind"] != "LOCAL" and symbol["section"] != "ABS":
                 names[symbol["node"]].add(symbol["name"])
+        self.has_dynamic_tls = any(map(DYNAMIC_TLS.search, readelf("--relocs", path)))
         self.defined = {symbol["name"]
                         for symbol in filter(None, map(SYMBOL.match, readelf("--syms", path)))
                         if symbol["section"] != "UND"}
@@ -83,6 +88,8 @@ def check_emulator(emulator, functions):
     yield from difference(EMULATOR, emulator.exported[EMULATOR], functions)
     for name in sorted(filter(SHARED_STATE.match, emulator.defined)):
         yield f"librpma_emu.so.0 defines {name} itself"
+    if emulator.has_dynamic_tls:
+        yield "librpma_emu.so.0 has thread-local variables that are not of the initial-exec model"
 
 
 def check_pair(library, emulator):

@@ -80,6 +80,16 @@ class SharedObjectsTest(unittest.TestCase):
         library = self.library()
         self.assert_complains(library, self.emulator(library, "-Wl,-rpath,$ORIGIN"))
 
+    def test_thread_local_variables(self):
+        library = self.library()
+        source = EMULATOR + "__thread int own MODEL; int rpma_emu_own(void) { return ++own; }"
+        model = "-DMODEL=__attribute__((tls_model(\"initial-exec\")))"
+        self.header = self.file("librpma_emu.h", HEADER + "int rpma_emu_own(void);\n")
+        self.assert_complains(library, self.emulator(library, model, source=source))
+        self.assert_complains(library, self.emulator(library, "-DMODEL=", source=source),
+                              "librpma_emu.so.0 has thread-local variables that are not of the "
+                              "initial-exec model")
+
     def test_soname(self):
         library = self.library("-Wl,--soname=librpma.so.1")
         emulator = self.emulator(library)

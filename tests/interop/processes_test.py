@@ -25,10 +25,8 @@ class ProcessesTest(unittest.TestCase):
 
     def start(self, profile, side, port=7204):
         options = f"profile={profile} fabric=test dir={self.folder}/fabrics"
-        # LeakSanitizer itself crashed at 4 of 300 exits, on a busy machine; why is not known. Leaks
-        # are looked for where both sides are in one process.
         environment = {"LD_LIBRARY_PATH": self.folder, "RPMA_TRANSPORT": "emulator",
-                       "RPMA_EMU": options, "ASAN_OPTIONS": "detect_leaks=0"}
+                       "RPMA_EMU": options}
         process = subprocess.Popen([PATHS["interop"], side, "127.0.0.1", str(port)],
                                    env=environment, text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
