@@ -182,11 +182,8 @@ Heard ReceiveHello(int socket, const Token& own, Token* peer,
   const ssize_t size = Receive(socket, &message);
   if (size < 0 && IsNothingYet(errno)) return Heard::kNothing;
 
+  if (size <= 0) return Heard::kGone;
   *goodbye = GoodbyeReason::kRubbish;
-  if (size <= 0) {
-    *why = "nothing";
-    return Heard::kRefused;
-  }
   const size_t descriptors = TakeDescriptors(message, memory);
   *why = CheckHello(hello, static_cast<size_t>(size), own, peer, goodbye);
   if (!why->empty()) return Heard::kRefused;

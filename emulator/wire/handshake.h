@@ -24,10 +24,11 @@ bool CheckPeer(int socket, pid_t* pid, std::string* why);
 int SendHello(int socket, const Token& own, const Token& peer,
               const Descriptor& memory);
 
-enum class Heard { kNothing, kHello, kRefused };
+enum class Heard { kNothing, kHello, kRefused, kGone };
 // The acceptor's part. kHello: *peer is who says it, with a descriptor that
 // came with it. kRefused: *why says what is wrong with it, and *goodbye is what
-// the connector is to be told; kNothing: it may still come.
+// the connector is to be told; kNothing: it may still come; kGone: nobody is at
+// the other end any more.
 Heard ReceiveHello(int socket, const Token& own, Token* peer,
                    Descriptor* memory, GoodbyeReason* goodbye,
                    std::string* why);

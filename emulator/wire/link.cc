@@ -72,7 +72,7 @@ Heard Link::Accept(Descriptor* socket, const Token& own,
   }
   const Heard heard =
       ReceiveHello(socket->get(), own, &made->peer_, &memory, &goodbye, why);
-  if (heard == Heard::kNothing) return heard;
+  if (heard == Heard::kNothing || heard == Heard::kGone) return heard;
   if (heard == Heard::kHello) {
     const char* const defect = made->memory_.Adopt(memory);
     if (defect == nullptr) {

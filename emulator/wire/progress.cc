@@ -254,7 +254,8 @@ bool ProgressThread::Hear(Stranger& stranger) {
     heard = Link::Accept(&stranger.socket, own_, &link, &why);
     if (heard == Heard::kHello) drainer_.Add(std::move(link));
   }
-  if (heard == Heard::kHello) return false;
+  // A process may be killed before it says anything.
+  if (heard == Heard::kHello || heard == Heard::kGone) return false;
   if (heard == Heard::kNothing) {
     if (Clock::now() < stranger.deadline) return true;
     why = "it says nothing";

@@ -172,9 +172,12 @@ TEST_F(HandshakeTest, RefusesAHelloThatIsCutOrTooLong) {
   EXPECT_EQ(Refusal(), "a Hello with wrong contents");
 }
 
-TEST_F(HandshakeTest, RefusesWhoEverHangsUp) {
+TEST_F(HandshakeTest, SeesThatNobodyIsThereAnyMore) {
   test_socket_.Close();
-  EXPECT_EQ(Refusal(), "nothing");
+  std::string why;
+  std::shared_ptr<Link> link;
+  EXPECT_EQ(Link::Accept(&socket_, own_, &link, &why), Heard::kGone);
+  EXPECT_EQ(link, nullptr);
 }
 
 TEST_F(HandshakeTest, RefusesMoreOrLessThanOneDescriptorAndClosesThem) {

@@ -40,6 +40,26 @@ class WireTest : public ::testing::Test {
     ASSERT_NE(b_->link, nullptr);
   }
 
+  // Connects to the only one who listens.
+  Descriptor Stranger() const {
+    std::string socket_name;
+    for (const std::string& name : Files()) {
+      if (name.ends_with(".sock")) socket_name = name;
+    }
+    const Descriptor folder(
+        open((Path() + "/name").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const std::string path =
+        "/proc/self/fd/" + std::to_string(folder.get()) + "/" + socket_name;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(made.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+    return made;
+  }
+
   TemporaryFolder temporary_;
   std::unique_ptr<Party> a_ = NewParty();
   std::unique_ptr<Party> b_ = NewParty();
@@ -144,25 +164,20 @@ TEST_F(WireTest, RubbishThatAPollFindsEndsTheLink) {
 
 TEST_F(WireTest, WhoConnectsAndSaysRubbishIsRefused) {
   ASSERT_EQ(a_->Claim(7204), 0);
-  std::string socket_name;
-  for (const std::string& name : Files()) {
-    if (name.ends_with(".sock")) socket_name = name;
-  }
-  const Descriptor folder(
-      open((Path() + "/name").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const std::string path =
-      "/proc/self/fd/" + std::to_string(folder.get()) + "/" + socket_name;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  const Descriptor stranger(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(connect(stranger.get(), reinterpret_cast<sockaddr*>(&address),
-                    sizeof(address)),
-            0);
+  const Descriptor stranger = Stranger();
   ASSERT_EQ(send(stranger.get(), "hello", 5, 0), 5);
   EXPECT_EQ(a_->AwaitLog(), "a link from process " + std::to_string(getpid()) +
                                 " is refused: something else than a Hello\n");
   EXPECT_EQ(b_->Find(7204), Wire::Found::kLink);
+}
+
+TEST_F(WireTest, OfWhoConnectsAndDiesNothingIsSaid) {
+  ASSERT_EQ(a_->Claim(7204), 0);
+  Stranger().Close();
+  ASSERT_EQ(b_->Find(7204), Wire::Found::kLink);  // is heard after it
+  EXPECT_TRUE(SendDreq(*b_->link, 1));
+  a_->AwaitMessages(1);
+  EXPECT_EQ(a_->Log(), "");
 }
 
 TEST_F(WireTest, AFolderThatIsRefusedLeavesTheFabricByItself) {
