@@ -106,7 +106,7 @@ void SendResume(FarLink& link, uint32_t to, uint32_t from) {
 
 const char* QueuePair::OnRequest(FarLink& link, const wire::Message& message,
                                  std::span<const std::byte> payload) {
-  const FarRequest from{link, message, payload};
+  FarRequest from{link, message, payload};
   const char* wrong = nullptr;
   char text[kMaxExplanation] = "";
   Aftermath after;
@@ -122,6 +122,11 @@ const char* QueuePair::OnRequest(FarLink& link, const wire::Message& message,
   return wrong;
 }
 
+void QueuePair::Impl::Acknowledge(FarRequest& from) {
+  SendVerdict(from, {}, "");
+  from.is_answered = true;
+}
+
 void QueuePair::Impl::ExplainFar(const FarRequest& from, const Verdict& verdict,
                                  char (&text)[kMaxExplanation]) {
   const Reason& reason = verdict.reason;
@@ -134,14 +139,13 @@ void QueuePair::Impl::ExplainFar(const FarRequest& from, const Verdict& verdict,
   SetExplanation(text);
 }
 
-std::optional<Verdict> QueuePair::Impl::ServeFar(const FarRequest& from,
+std::optional<Verdict> QueuePair::Impl::ServeFar(FarRequest& from,
                                                  const char** wrong,
                                                  Aftermath& after) {
   const wire::RequestBody& body = from.message.request;
   Request request = RequestOf(body);
   const Caller caller{.near = nullptr,
-                      .link = &from.link,
-                      .far_qp_num = from.message.head.from,
+                      .far = &from,
                       .is_patient = from.Has(wire::kPatient),
                       .max_rd_atomic = body.max_rd_atomic};
   alignas(8) std::byte word[sizeof(uint64_t)];
@@ -176,6 +180,7 @@ std::optional<Verdict> QueuePair::Impl::ServeFar(const FarRequest& from,
   if (verdict.has_value() && request.NeedsReceive()) {
     rnr_answered = verdict->outcome == Outcome::kNoReceive;
   }
+  if (from.is_answered) return std::nullopt;
   return verdict;
 }
 

@@ -60,17 +60,6 @@ struct Verdict {
   ibv_wc_status receive_status = IBV_WC_SUCCESS;
 };
 
-// Who sent a request, as its responder has to know.
-struct Caller {
-  QueuePair* near;  // nullptr: `far_qp_num` behind the link
-  FarLink* link;
-  uint32_t far_qp_num;
-  bool is_patient;  // waits for this end to get ready
-  uint8_t max_rd_atomic;
-};
-
-// Neither done nor failed.
-Verdict NotServed(Verdict::Outcome outcome, const Reason& reason = {});
 // A request of another process, as it came.
 struct FarRequest {
   bool Has(uint8_t flag) const { return (message.head.flags & flag) != 0; }
@@ -78,7 +67,19 @@ struct FarRequest {
   FarLink& link;
   const wire::Message& message;
   std::span<const std::byte> payload;
+  bool is_answered = false;
 };
+
+// Who sent a request, as its responder has to know.
+struct Caller {
+  QueuePair* near;  // nullptr: the sender of `far`
+  FarRequest* far;
+  bool is_patient;  // waits for this end to get ready
+  uint8_t max_rd_atomic;
+};
+
+// Neither done nor failed.
+Verdict NotServed(Verdict::Outcome outcome, const Reason& reason = {});
 
 // A failure that the requester finds.
 Verdict LocalFailure(ibv_wc_status status, const Reason& reason);
@@ -255,8 +256,9 @@ struct QueuePair::Impl {
   // Serves a request, or a part of one, of another process. nullopt: it is
   // answered, or the answer is to come with another part. If it cannot come
   // from an intact peer, *wrong says why.
-  std::optional<Verdict> ServeFar(const FarRequest& from, const char** wrong,
+  std::optional<Verdict> ServeFar(FarRequest& from, const char** wrong,
                                   Aftermath& after);
+  static void Acknowledge(FarRequest& from);
   std::optional<Verdict> MeetFaults(const FarRequest& from,
                                     const Request& request,
                                     const Caller& caller, Aftermath& after);
@@ -308,8 +310,8 @@ struct QueuePair::Impl {
   void Refuse(const Verdict& verdict, Aftermath& after);
   void FailReceive(uint64_t wr_id, ibv_wc_status status, Cause cause,
                    Aftermath& after);
-  void CompleteReceive(uint64_t wr_id, const Request& request,
-                       Aftermath& after);
+  void CompleteReceive(const Caller& caller, uint64_t wr_id,
+                       const Request& request, Aftermath& after);
   // The queue that receives come from; locks it if it is shared.
   ReceiveQueue& Receives(std::unique_lock<std::mutex>* srq_lock);
   void PopReceive();

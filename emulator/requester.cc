@@ -158,8 +158,7 @@ Verdict QueuePair::Impl::Reach(Request& request, bool hold, Aftermath& after) {
 
 Caller QueuePair::Impl::AsCaller() const {
   return {.near = &self,
-          .link = nullptr,
-          .far_qp_num = 0,
+          .far = nullptr,
           .is_patient = is_patient,
           .max_rd_atomic = connection.max_rd_atomic};
 }

@@ -51,7 +51,8 @@ Verdict::Outcome QueuePair::Impl::Admit(const Caller& caller) {
   const bool is_remote =
       caller.near != nullptr
           ? remote.get() == caller.near
-          : far != nullptr && far->Is(*caller.link, caller.far_qp_num);
+          : far != nullptr &&
+                far->Is(caller.far->link, caller.far->message.head.from);
   return is_remote ? Outcome::kDone : Outcome::kNoAnswer;
 }
 
@@ -59,7 +60,8 @@ void QueuePair::Impl::LetWait(const Caller& caller) {
   if (caller.near != nullptr) {
     waiting_requester = caller.near->weak_from_this();
   } else {
-    waiting_far = {caller.link->weak_from_this(), caller.far_qp_num};
+    waiting_far = {caller.far->link.weak_from_this(),
+                   caller.far->message.head.from};
   }
 }
 
@@ -149,7 +151,7 @@ Verdict QueuePair::Impl::PerformWrite(const Caller& caller,
   }
   if (verdict.outcome == Outcome::kFailed) return verdict;
   Transfer({&target, 1}, local);
-  CompleteReceive(receive, request, after);
+  CompleteReceive(caller, receive, request, after);
   return {};
 }
 
@@ -200,7 +202,7 @@ Verdict QueuePair::Impl::PerformSend(const Caller& caller,
 
   Transfer(scatter.pieces(), local);
   scatter.Release();
-  CompleteReceive(wr_id, request, after);
+  CompleteReceive(caller, wr_id, request, after);
   return {};
 }
 
@@ -294,8 +296,12 @@ void QueuePair::Impl::FailReceive(uint64_t wr_id, ibv_wc_status status,
   Push(*attributes.recv_cq, cqe, after);
 }
 
-void QueuePair::Impl::CompleteReceive(uint64_t wr_id, const Request& request,
+void QueuePair::Impl::CompleteReceive(const Caller& caller, uint64_t wr_id,
+                                      const Request& request,
                                       Aftermath& after) {
+  // What the program does once it knows of the message, as to disconnect, must
+  // not come before the answer.
+  if (caller.far != nullptr) Acknowledge(*caller.far);
   Cqe cqe{.wc = MakeCompletion(wr_id, IBV_WC_SUCCESS, self.qp_num),
           .solicited = request.solicited};
   cqe.wc.opcode = request.operation == Operation::kSend

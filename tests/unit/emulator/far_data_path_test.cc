@@ -15,6 +15,7 @@
 namespace rpma::emu {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -261,6 +262,51 @@ TEST(FarAtomicWriteTest, IsSeenAsAWhole) {
   over = true;
   poller.join();
   EXPECT_THAT(torn, IsEmpty());
+}
+
+// Sees how many messages the program knows of when an answer is sent.
+class WitnessLink final : public FarLink {
+ public:
+  explicit WitnessLink(End& end) : end_(end) {}
+
+  bool Send(Lane, const wire::Message& message,
+            std::span<const Piece>) override {
+    EXPECT_EQ(message.reply.outcome, wire::Outcome::kDone);
+    received_when_answered.push_back(end_.PollRecv().size());
+    return true;
+  }
+  bool is_dead() const override { return false; }
+  void WantRoom() override {}
+
+  std::vector<size_t> received_when_answered;
+
+ private:
+  End& end_;
+};
+
+// What the program does next may end the connection.
+TEST(FarMessageTest, IsAnsweredBeforeTheProgramKnowsOfIt) {
+  constexpr uint32_t kSender = 7;
+  TestEnvironment world;
+  End server("server", 1, {}, world);
+  const auto link = std::make_shared<WitnessLink>(server);
+  const QpRef sender(std::make_shared<FarQp>(link, kSender, false));
+  ASSERT_EQ(server.qp->ToReadyToReceive(sender, {}), 0);
+  for (const bool is_write : {false, true}) {
+    ASSERT_EQ(server.Recv(1, 0, 8), 0);
+    wire::Message message = wire::NewMessage(wire::Type::kRequest);
+    message.head.flags = wire::kLast;
+    message.head.to = server.qp->qp_num;
+    message.head.from = kSender;
+    if (is_write) {
+      message.request.operation = wire::Operation::kWrite;
+      message.request.op_flags = wire::kWithImm;
+    }
+    EXPECT_STREQ(server.device.OnData(*link, message, {}), nullptr);
+    EXPECT_EQ(server.PollRecv().size(), 1u);
+  }
+  EXPECT_THAT(link->received_when_answered, ElementsAre(0, 0));
+  world.timers().Stop();
 }
 
 }  // namespace
