@@ -99,11 +99,12 @@ TEST_P(FaultCmEventTest, ALateEventIsNotThereYet) {
   EXPECT_EQ(active->Next().type, RDMA_CM_EVENT_REJECTED);
 }
 
-TEST_P(FaultCmEventTest, LateEventsComeInTheOrderOfTheirTimes) {
+TEST_P(FaultCmEventTest, OfLateEventsTheLessLateComesFirst) {
   const auto listener = NewListener();
+  constexpr milliseconds kSoon(10);
+  constexpr milliseconds kLate = hours(1);
   for (const auto& [first, second] :
-       {std::pair{milliseconds(20'000), milliseconds(10)},
-        std::pair{milliseconds(10), milliseconds(20'000)}}) {
+       {std::pair{kLate, kSoon}, std::pair{kSoon, kLate}}) {
     const Connection one = Connect(*listener);
     const Connection other = Connect(*listener);
     Channel shared(cm());
@@ -123,7 +124,6 @@ TEST_P(FaultCmEventTest, LateEventsComeInTheOrderOfTheirTimes) {
     rdma_cm_id* const soonest =
         first < second ? one.passive->id() : other.passive->id();
     EXPECT_EQ(shared.Next().id, soonest);
-    EXPECT_NE(shared.Next().id, soonest);
     one.passive->Destroy();
     other.passive->Destroy();
   }
