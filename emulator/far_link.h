@@ -37,10 +37,13 @@ class FarLink : public std::enable_shared_from_this<FarLink> {
   // REQUIRES: the message is one that wire::Decode() passes in this lane.
   virtual bool Send(Lane lane, const wire::Message& message,
                     std::span<const Piece> payload) = 0;
+  // Data found no room in lane kRequests. Waits, for microseconds, while the
+  // peer is about to make some. False: it is not.
+  virtual bool AwaitRoom() { return false; }
   // Nothing comes and nothing goes any more.
   virtual bool is_dead() const = 0;
-  // Data found no room in lane kRequests: FarEnds::OnRoom() is called once,
-  // when there is room for the largest record, which may be now.
+  // Nor did it find any later: FarEnds::OnRoom() is called once, when there is
+  // room for the largest record, which may be now.
   virtual void WantRoom() = 0;
 };
 

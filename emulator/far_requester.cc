@@ -18,7 +18,7 @@ using Outcome = Verdict::Outcome;
 // would be too short for a busy machine.
 constexpr std::chrono::nanoseconds kMinSilence = std::chrono::milliseconds(250);
 // Of a READ, that may be asked for at a time.
-constexpr uint64_t kReadWindow = 8 * uint64_t{wire::kMaxPart};
+constexpr uint64_t kReadWindow = 4 * uint64_t{wire::kMaxPart};
 
 // Bytes that travel.
 uint64_t Extent(const Request& request) {
@@ -78,6 +78,7 @@ Verdict QueuePair::Impl::ReachFar(Request& request, bool hold, uint8_t flags,
 
 bool QueuePair::Impl::SendParts() {
   const Request& request = *flight.request;
+  FarLink& link = far->link();
   const bool has_data = request.operation != Operation::kRead &&
                         request.operation != Operation::kFlush;
   do {
@@ -85,10 +86,11 @@ bool QueuePair::Impl::SendParts() {
     const uint32_t part = message.request.part;
     const std::span<const Piece> payload =
         has_data ? gather.Slice(flight.sent, part) : std::span<const Piece>();
-    if (!far->link().Send(wire::Lane::kRequests, message, payload)) {
-      if (far->link().is_dead()) return false;
+    while (!link.Send(wire::Lane::kRequests, message, payload)) {
+      if (link.is_dead()) return false;
+      if (link.AwaitRoom()) continue;
       wait = Wait::kRoom;
-      far->link().WantRoom();
+      link.WantRoom();
       return true;
     }
     flight.sent += part;

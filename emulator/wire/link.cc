@@ -3,12 +3,16 @@
 
 #include "emulator/wire/link.h"
 
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
 
 namespace rpma::emu::wire {
 namespace {
+
+// A peer that handles requests gives back a part of the longest in less.
+constexpr auto kPatienceForRoom = std::chrono::microseconds(20);
 
 // The link whose request this thread handles. It has its place in each thread,
 // though the library be loaded later: threads allocate nothing for it.
@@ -111,6 +115,18 @@ bool Link::Send(Lane lane, const Message& message,
   std::atomic<uint32_t>& asleep = memory_.asleep(Other(side_));
   if (asleep.load() != 0 && asleep.exchange(0) != 0) Wake(socket_.get());
   return true;
+}
+
+bool Link::AwaitRoom() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatienceForRoom;
+  do {
+    if (is_dead()) return false;
+    LaneOut& out = Out(Lane::kRequests);
+    const std::lock_guard lock(out.mutex);
+    if (is_dead() || out.producer.is_broken()) return false;
+    if (out.producer.HasPeerMoved()) return true;
+  } while (std::chrono::steady_clock::now() < deadline);
+  return false;
 }
 
 bool Link::HasRoom(Lane lane, size_t bytes) {

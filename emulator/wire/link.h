@@ -44,6 +44,7 @@ class Link final : public FarLink {
 
   bool Send(Lane lane, const Message& message,
             std::span<const Piece> payload) override;
+  bool AwaitRoom() override;
   bool is_dead() const override {
     return is_dead_.load(std::memory_order_acquire);
   }

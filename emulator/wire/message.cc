@@ -25,6 +25,16 @@ bool IsZero(std::span<const uint8_t> bytes) {
                      [](uint8_t byte) { return byte == 0; });
 }
 
+bool HasData(const RequestBody& body) {
+  return body.operation == Operation::kSend ||
+         body.operation == Operation::kWrite ||
+         body.operation == Operation::kAtomicWrite;
+}
+
+bool IsSmall(const RequestBody& body) {
+  return HasData(body) && body.total > 0 && body.total <= kMaxSmall;
+}
+
 // Each returns what is wrong, or nullptr.
 
 const char* CheckHead(const Head& head, size_t size, Lane lane) {
@@ -51,10 +61,10 @@ const char* CheckHead(const Head& head, size_t size, Lane lane) {
 }
 
 const char* CheckOpFlags(const RequestBody& body) {
-  const bool has_data =
+  const bool takes_imm =
       body.operation == Operation::kSend || body.operation == Operation::kWrite;
   if ((body.op_flags & ~kAllOpFlags) != 0) return "unknown flags";
-  if ((body.op_flags & kWithImm) != 0 && !has_data) {
+  if ((body.op_flags & kWithImm) != 0 && !takes_imm) {
     return "immediate data of an operation without";
   }
   if ((body.op_flags & kPersistent) != 0 &&
@@ -68,6 +78,9 @@ const char* CheckPart(const RequestBody& body, bool is_last) {
   if (body.operation == Operation::kFlush) {
     if (body.part != 0 || body.skip != 0 || !is_last) return "parts of a flush";
     return nullptr;
+  }
+  if (IsSmall(body) && body.part != body.total) {
+    return "parts of a small message";
   }
   if (body.total > kMaxMessage) return "a message that is too long";
   if (body.part > kMaxPart) return "a part that is too long";
@@ -93,7 +106,7 @@ const char* CheckRequest(const Head& head, const RequestBody& body,
   if (const char* const why = CheckPart(body, is_last); why != nullptr) {
     return why;
   }
-  const size_t expected = body.operation == Operation::kRead ? 0 : body.part;
+  const size_t expected = HasData(body) && !IsSmall(body) ? body.part : 0;
   if (payload != expected) return "a payload of another size";
   const bool refused = (head.flags & kRefuse) != 0;
   if (body.status > kMaxStatus || refused != (body.status != 0)) {
@@ -188,6 +201,9 @@ const char* Read(std::span<const std::byte> record, Lane lane,
   if (record.size() < fixed) return "a message that is too short";
   std::memcpy(reinterpret_cast<std::byte*>(message) + sizeof(Head),
               record.data() + sizeof(Head), fixed - sizeof(Head));
+  if (message->head.type == Type::kRequest && IsSmall(message->request)) {
+    message->request.skip = 0;  // what is there is the payload
+  }
   return CheckBody(*message, record.size() - fixed);
 }
 
@@ -213,11 +229,26 @@ size_t FixedSize(Type type) {
   }
 }
 
+size_t PayloadOffset(const Message& message) {
+  if (message.head.type == Type::kRequest && IsSmall(message.request)) {
+    return sizeof(Head) + offsetof(RequestBody, skip);
+  }
+  return FixedSize(message.head.type);
+}
+
+size_t RecordSize(const Message& message, size_t payload) {
+  return std::max(PayloadOffset(message) + payload,
+                  FixedSize(message.head.type));
+}
+
 bool Decode(std::span<const std::byte> record, Lane lane, Message* message,
             std::span<const std::byte>* payload, const char** why) {
   *why = Read(record, lane, message);
   if (*why != nullptr) return false;
-  *payload = record.subspan(FixedSize(message->head.type));
+  const bool is_small =
+      message->head.type == Type::kRequest && IsSmall(message->request);
+  *payload = record.subspan(PayloadOffset(*message));
+  if (is_small) *payload = payload->first(message->request.part);
   return true;
 }
 

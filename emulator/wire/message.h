@@ -18,7 +18,7 @@
 namespace rpma::emu::wire {
 
 inline constexpr uint32_t kMagic = 0x5250'4d57;
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 // --- Datagrams of the socket. Besides them there is one byte, which wakes.
 
@@ -50,7 +50,7 @@ struct Goodbye {
 
 // A record starts at a multiple of this.
 inline constexpr size_t kRecordAlignment = 64;
-inline constexpr uint32_t kMaxPart = 32768;  // bytes of payload
+inline constexpr uint32_t kMaxPart = 65536;  // bytes of payload
 inline constexpr uint32_t kMaxRecord = 64 + kMaxPart;
 inline constexpr size_t kMaxText = 319;  // bytes of an explanation
 
@@ -94,6 +94,9 @@ inline constexpr uint8_t kAllOpFlags = (1 << 4) - 1;
 // A request, or `part` bytes of it from `skip` on. The payload is: of SEND and
 // WRITE those bytes; of ATOMIC WRITE its 8, the only part; else nothing. A READ
 // asks for `part` bytes. A FLUSH has one part, of 0 bytes whatever `total` is.
+//
+// A payload of a `total` of up to kMaxSmall bytes is not behind the body but in
+// the place of `skip`, which is 0: so the record is one cache line.
 struct RequestBody {
   uint32_t seq;  // of the request; its parts have the same
   uint32_t rkey;
@@ -108,6 +111,8 @@ struct RequestBody {
   uint8_t status;  // ibv_wc_status of kRefuse, else 0
   uint8_t max_rd_atomic;
 };
+
+inline constexpr uint64_t kMaxSmall = sizeof(RequestBody::skip);
 
 enum class Outcome : uint8_t {
   kDone,
@@ -192,6 +197,9 @@ static_assert(std::is_trivial_v<Message>);
 Message NewMessage(Type type);
 // Bytes of head and body.
 size_t FixedSize(Type type);
+// Where in its record the payload of a message is, and bytes of the record.
+size_t PayloadOffset(const Message& message);
+size_t RecordSize(const Message& message, size_t payload);
 
 // Checks a record of a ring that the peer may write to meanwhile: head and body
 // are copied once, and the copy is checked; *payload points into the record.

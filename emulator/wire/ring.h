@@ -2,13 +2,16 @@
 // One lane of a link: a ring of records in memory that two processes share, one
 // of which writes and the other reads.
 //
-// Neither believes the other. Each keeps its own position in private memory and
-// checks that of the other against it, so that whatever is in the shared
-// memory, and however it changes meanwhile, nothing outside it is touched. What
-// an intact peer would not write is called rubbish; the lane is of no use then.
+// Neither believes the other. Each keeps its own position in private memory, so
+// that whatever is in the shared memory, and however it changes meanwhile,
+// nothing outside it is touched. What an intact peer would not write is called
+// rubbish; the lane is of no use then.
 //
 // A record starts at a multiple of kRecordAlignment and does not wrap around: a
-// record of type kPad fills the rest of the ring where one does not fit.
+// record of type kPad fills the rest of the ring where one does not fit. The
+// first word of a record, which is not 0, is stored last and tells the reader
+// that there is one; until then it is 0. So a small record moves from one
+// processor to the other as one cache line, and nothing else does.
 
 #ifndef RPMA_EMULATOR_WIRE_RING_H_
 #define RPMA_EMULATOR_WIRE_RING_H_
@@ -23,18 +26,17 @@
 
 namespace rpma::emu::wire {
 
-// How many bytes were written to and read from a ring since the beginning. In
-// shared memory; two cache lines each, as processors fetch them in pairs.
-struct RingPositions {
-  alignas(128) std::atomic<uint64_t> written;
+// How many bytes were read from a ring since the beginning. In shared memory;
+// two cache lines, as processors fetch them in pairs.
+struct RingPosition {
   alignas(128) std::atomic<uint64_t> read;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 // What of a ring is shared. All 0 at first.
 struct RingMemory {
-  RingPositions* positions = nullptr;
-  // A power of two of bytes, at least two of the largest records, aligned.
+  RingPosition* position = nullptr;
+  // A power of two of bytes, more than two of the largest records, aligned.
   std::span<std::byte> bytes;
 };
 
@@ -58,13 +60,14 @@ class RingProducer {
   bool Write(const Message& message, std::span<const Piece> payload,
              size_t spare);
   bool HasRoom(size_t bytes);
+  // The peer has read more than was known when Write() last failed.
+  bool HasPeerMoved() const {
+    return memory_.position->read.load(std::memory_order_relaxed) != read_;
+  }
   // Rubbish was found; there is no room any more.
   bool is_broken() const { return is_broken_; }
 
  private:
-  std::byte* At(uint64_t position) const {
-    return &memory_.bytes[position & (memory_.bytes.size() - 1)];
-  }
   void LoadPeersPosition();
 
   const RingMemory memory_;
@@ -87,19 +90,17 @@ class RingConsumer {
   // Gives the record's place back. REQUIRES: Peek() found it.
   void Pop();
   // Whether Peek() might find something; looks with sequential consistency.
-  bool MayHaveMore() const {
-    return memory_.positions->written.load(std::memory_order_seq_cst) != read_;
-  }
+  bool MayHaveMore() const;
 
  private:
-  // False: rubbish.
-  bool LoadPeersPosition(const char** why);
+  // What is here, be it a pad: the first word of *head, which fits into the
+  // ring.
+  Found Look(Head* head, const char** why) const;
   void Advance(size_t size);
 
   const RingMemory memory_;
   uint64_t read_ = 0;
-  uint64_t written_ = 0;  // as far as is known
-  size_t found_ = 0;      // bytes of the record that Peek() found, in the ring
+  size_t found_ = 0;  // bytes of the record that Peek() found, in the ring
 };
 
 }  // namespace rpma::emu::wire

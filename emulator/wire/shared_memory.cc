@@ -33,8 +33,8 @@ struct SharedMemory::Layout {
     std::atomic<uint32_t> value;
   };
 
-  RingPositions positions[2][2];  // [Side of the writer][Lane]
-  Word asleep[2];                 // [Side]
+  RingPosition positions[2][2];  // [Side of the writer][Lane]
+  Word asleep[2];                // [Side]
   alignas(4096) std::byte rings[2][2][kRingBytes];
 };
 

@@ -60,9 +60,9 @@ struct Deleter {
 // The shared memory of a ring. Apart from others, so that ASan sees any access
 // beyond it.
 struct SharedRing {
-  RingMemory memory() { return {&positions, {bytes.get(), kRingBytes}}; }
+  RingMemory memory() { return {&position, {bytes.get(), kRingBytes}}; }
 
-  RingPositions positions{};
+  RingPosition position{};
   std::unique_ptr<std::byte[], Deleter> bytes{new (std::align_val_t{64})
                                                   std::byte[kRingBytes]()};
 };
@@ -102,8 +102,8 @@ void DecodeAndCheck(std::span<const std::byte> record, Lane lane) {
     return Require(why != nullptr);
   }
   Require(message.head.size == record.size());
-  Require(payload.data() + payload.size() == record.data() + record.size());
-  Require(payload.size() + FixedSize(message.head.type) == record.size());
+  Require(payload.data() == record.data() + PayloadOffset(message));
+  Require(RecordSize(message, payload.size()) == record.size());
   switch (message.head.type) {
     case Type::kRequest:
       return CheckRequest(message, payload.size());
@@ -125,9 +125,14 @@ class Reader {
     const size_t size = std::min(bytes.size(), kRingBytes - offset);
     std::memcpy(&ring_.bytes[offset], bytes.data(), size);
   }
-  void Publish(uint64_t position) { ring_.positions.written = position; }
-  void PublishMore(uint8_t lines) {
-    ring_.positions.written += uint64_t{lines} * kRecordAlignment;
+  // It publishes a word, or a record of so many lines, where the reader is.
+  void Publish(uint64_t word) {
+    const size_t offset = ring_.position.read % kRingBytes;
+    std::memcpy(&ring_.bytes[offset], &word, sizeof(word));
+  }
+  void PublishLines(uint8_t lines) {
+    Publish(uint64_t{lines} * kRecordAlignment |
+            uint64_t{static_cast<uint8_t>(Type::kPad)} << 32);
   }
   void Peek() {
     if (is_broken_) return;
@@ -156,9 +161,9 @@ class Reader {
 
 class Writer {
  public:
-  void MovePeer(uint64_t position) { ring_.positions.read = position; }
+  void MovePeer(uint64_t position) { ring_.position.read = position; }
   void FollowPeer(uint8_t lines) {
-    ring_.positions.read += uint64_t{lines} * kRecordAlignment;
+    ring_.position.read += uint64_t{lines} * kRecordAlignment;
   }
   void Write(uint16_t size, uint8_t spare) {
     static std::byte data[UINT16_MAX];
@@ -179,7 +184,7 @@ void Act(Input& input, Reader& reader, Writer& writer) {
     case 1:
       return reader.Publish(input.Take<uint64_t>());
     case 2:
-      return reader.PublishMore(input.Take<uint8_t>());
+      return reader.PublishLines(input.Take<uint8_t>());
     case 3:
       return reader.Peek();
     case 4:

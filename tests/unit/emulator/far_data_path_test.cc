@@ -136,11 +136,11 @@ TEST_F(PartsTest, AReadAsksAgainWhenThereIsRoom) {
 TEST_F(PartsTest, AReadAsksForAWindowAtATime) {
   TakeOver();
   ASSERT_EQ(pair_.Rdma(1, IBV_WR_RDMA_READ, ours_, theirs_), 0);
-  EXPECT_EQ(pair_.link.client().waiting(), 8u);
+  EXPECT_EQ(pair_.link.client().waiting(), 4u);
   ASSERT_TRUE(pair_.link.HandleOneAtServer());
-  EXPECT_EQ(pair_.link.client().waiting(), 7u);
+  EXPECT_EQ(pair_.link.client().waiting(), 3u);
   ASSERT_TRUE(pair_.link.HandleOneAtClient());
-  EXPECT_EQ(pair_.link.client().waiting(), 8u);
+  EXPECT_EQ(pair_.link.client().waiting(), 4u);
 }
 
 TEST_F(PartsTest, NothingIsPinnedWhileAWriteWaitsForRoom) {

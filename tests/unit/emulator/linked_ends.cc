@@ -13,9 +13,9 @@ namespace rpma::emu {
 bool QueuedLink::Send(Lane lane, const wire::Message& message,
                       std::span<const Piece> payload) {
   if (dead_) return false;
-  size_t size = wire::FixedSize(message.head.type);
-  const size_t fixed = size;
-  for (const Piece& piece : payload) size += piece.size;
+  size_t in_payload = 0;
+  for (const Piece& piece : payload) in_payload += piece.size;
+  const size_t size = wire::RecordSize(message, in_payload);
   const std::lock_guard lock(mutex_);
   if (lane == Lane::kRequests) {
     if (used_ + size > capacity_) return false;
@@ -24,8 +24,8 @@ bool QueuedLink::Send(Lane lane, const wire::Message& message,
   Record record(size);
   wire::Message sized = message;
   sized.head.size = static_cast<uint32_t>(size);
-  std::memcpy(record.data(), &sized, fixed);
-  const Piece target{record.data() + fixed, size - fixed};
+  std::memcpy(record.data(), &sized, wire::FixedSize(message.head.type));
+  const Piece target{record.data() + wire::PayloadOffset(message), in_payload};
   Transfer({&target, 1}, payload);
   lanes_[static_cast<size_t>(lane)].push_back(std::move(record));
   return true;

@@ -43,7 +43,7 @@ class LinkTest : public ::testing::Test {
   }
 
   // Lets `link` hand what came to ends_.
-  Link::Drained Drain(Link& link, bool with_cm = true, size_t limit = 1000) {
+  Link::Drained Drain(Link& link, bool with_cm = true, size_t limit = 10'000) {
     handled_ = 0;
     return link.Drain(ends_, with_cm, limit, &handled_, &why_);
   }

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -66,11 +67,11 @@ Message Cm(CmKind kind, uint8_t private_length) {
 }
 
 std::vector<std::byte> Record(const Message& message, size_t payload) {
-  std::vector<std::byte> record(FixedSize(message.head.type) + payload,
-                                std::byte{0x5a});
+  std::vector<std::byte> record(RecordSize(message, payload));
   Message copy = message;
   copy.head.size = static_cast<uint32_t>(record.size());
   std::memcpy(record.data(), &copy, FixedSize(message.head.type));
+  std::fill_n(record.data() + PayloadOffset(message), payload, std::byte{0x5a});
   return record;
 }
 
@@ -80,7 +81,7 @@ std::string Verdict(std::span<const std::byte> record, Lane lane) {
   std::span<const std::byte> payload;
   const char* why = "nothing";
   if (!Decode(record, lane, &message, &payload, &why)) return why;
-  EXPECT_EQ(payload.size(), record.size() - FixedSize(message.head.type));
+  EXPECT_EQ(RecordSize(message, payload.size()), record.size());
   return "";
 }
 
@@ -128,6 +129,32 @@ TEST(DecodeTest, PassesWhatIntactPeersSend) {
   EXPECT_EQ(Verdict(Cm(CmKind::kReq, 255), 255), "");
   EXPECT_EQ(Verdict(Cm(CmKind::kDreq, 0), 0), "");
   EXPECT_EQ(Verdict(Cm(CmKind::kGiveUp, 0), 0), "");
+}
+
+TEST(DecodeTest, FindsASmallPayloadInTheBody) {
+  for (const Operation operation : {Operation::kSend, Operation::kWrite}) {
+    for (uint32_t size = 1; size <= kMaxSmall; ++size) {
+      const Message sent = Request(operation, size, size, kLast);
+      const std::vector<std::byte> record = Record(sent, size);
+      EXPECT_EQ(record.size(), kRecordAlignment);
+      Message message;
+      std::span<const std::byte> payload;
+      const char* why;
+      ASSERT_TRUE(Decode(record, Lane::kRequests, &message, &payload, &why));
+      EXPECT_EQ(message.request.skip, 0u);
+      EXPECT_EQ(std::vector(payload.begin(), payload.end()),
+                std::vector(size, std::byte{0x5a}));
+    }
+  }
+}
+
+TEST(DecodeTest, RefusesASmallPayloadBehindTheBody) {
+  const Message message = AtomicWrite();
+  std::vector<std::byte> record = Record(message, 8);
+  record.resize(record.size() + 8);
+  const auto size = static_cast<uint32_t>(record.size());
+  std::memcpy(record.data(), &size, sizeof(size));
+  EXPECT_EQ(Verdict(record, Lane::kRequests), "a payload of another size");
 }
 
 TEST(DecodeTest, RefusesARecordOfAWrongSize) {
@@ -204,6 +231,8 @@ const Defect kDefects[] = {
     {Flush, 0, [](Message& m) { m.request.skip = 1; }, "parts of a flush"},
     {Flush, 0, [](Message& m) { m.request.part = 1; }, "parts of a flush"},
     {Flush, 0, [](Message& m) { m.head.flags = 0; }, "parts of a flush"},
+    {[] { return Request(Operation::kWrite, 8, 4, 0); }, 4, [](Message&) {},
+     "parts of a small message"},
     {AtomicWrite, 9, [](Message& m) { m.request.total = m.request.part = 9; },
      "an atomic write of another size"},
     {Write, 100, [](Message& m) { m.request.status = 1; }, "a wrong status"},
