@@ -134,14 +134,16 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
   if (overrun_.load(std::memory_order_relaxed)) return PushResult::kLost;
   const bool finds_it_full =
       faults_ != nullptr && faults_->active() && faults_->OnCompletion();
-  if (finds_it_full || count_ == ring_.size()) {
+  const size_t count = count_.load(std::memory_order_relaxed);
+  if (finds_it_full || count == ring_.size()) {
     if (on_overrun_ == CqOverrun::kDrop) return PushResult::kLost;
     overrun_.store(true);
     return PushResult::kOverrun;
   }
-  size_t last = first_ + count_++;
+  size_t last = first_ + count;
   if (last >= ring_.size()) last -= ring_.size();
   ring_[last] = cqe_in;
+  count_.store(count + 1, std::memory_order_release);
 
   const bool wakes =
       armed_ == Armed::kNext || (armed_ == Armed::kSolicited &&
@@ -174,17 +176,20 @@ bool CompletionQueue::MakesProgress() const {
 }
 
 int CompletionQueue::PollNow(int capacity, ibv_wc* wc) {
+  // Pollers mostly find nothing.
+  if (count_.load(std::memory_order_acquire) == 0 && !overrun_) return 0;
   const std::lock_guard lock(mutex_);
-  if (count_ == 0) return overrun_ ? -1 : 0;
+  const size_t count = count_.load(std::memory_order_relaxed);
+  if (count == 0) return overrun_ ? -1 : 0;
   const size_t polled =
-      std::min(count_, static_cast<size_t>(std::max(capacity, 0)));
+      std::min(count, static_cast<size_t>(std::max(capacity, 0)));
   for (size_t i = 0; i < polled; ++i) {
     const Cqe& oldest = ring_[first_];
     wc[i] = oldest.wc;
     if (oldest.slots != nullptr) oldest.slots->Retire(oldest.frees_up_to);
     if (++first_ == ring_.size()) first_ = 0;
   }
-  count_ -= polled;
+  count_.store(count - polled, std::memory_order_relaxed);
   return static_cast<int>(polled);
 }
 

@@ -153,7 +153,7 @@ class CompletionQueue final : public ibv_cq {
   std::mutex mutex_;
   std::vector<Cqe> ring_;  // guarded by mutex_, as all below
   size_t first_ = 0;
-  size_t count_ = 0;
+  std::atomic<size_t> count_{0};  // changes under mutex_
   enum class Armed { kNo, kSolicited, kNext } armed_ = Armed::kNo;
 
   // Guarded by the channel's mutex.
