@@ -46,8 +46,7 @@ enum class Figure : size_t {
   kBulk,  // 1 MiB until its completion; median
   kBulkBest,
   kMemcpy,  // 1 MiB in the same process in turns with kBulk; median
-  kMemcpyBest,
-  kIdle,  // of both processes, while they wait, in a second
+  kIdle,    // of both processes, while they wait, in a second
   // One process.
   kWriteRate,  // of 8 bytes, with their completions
   kBulkInside,

@@ -208,7 +208,6 @@ void MeasureBulk(const Effort& effort, Board& board) {
         At(board.figures, Figure::kBulk) = writes.Median();
         At(board.figures, Figure::kBulkBest) = writes.Best();
         At(board.figures, Figure::kMemcpy) = copies.Median();
-        At(board.figures, Figure::kMemcpyBest) = copies.Best();
       });
 }
 
