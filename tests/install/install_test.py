@@ -85,16 +85,26 @@ class InstallTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return shlex.split(result.stdout)
 
-    def sanitizers(self):
-        """The option that a program needs if these libraries are built with sanitizers."""
-        needed = run("readelf", "--dynamic", os.path.join(self.lib, "librpma.so.0")).stdout
-        found = {"asan": "address", "ubsan": "undefined", "tsan": "thread"}
-        return [f"-fsanitize={found[name]}"
-                for name in re.findall(r"NEEDED.*\[lib(asan|ubsan|tsan)\.", needed)]
+    def compiler(self):
+        """With the options that a program needs if these libraries are built with sanitizers."""
+        library = os.path.join(self.lib, "librpma.so.0")
+        # Those of g++ are libraries; clang puts them into the program.
+        needed = run("readelf", "--dynamic", library).stdout
+        found = re.findall(r"NEEDED.*\[lib([atu]b?san)\.", needed)
+        compiler = "cc"
+        if not found:
+            undefined = run("readelf", "--dyn-syms", "--wide", library).stdout
+            found = set(re.findall(r" UND __([atu]b?san)_", undefined))
+            compiler = "clang" if found else "cc"
+        names = {"asan": "address", "ubsan": "undefined", "tsan": "thread"}
+        options = [f"-fsanitize={names[name]}" for name in found]
+        if "ubsan" in found and compiler == "clang":
+            options += ["-fsanitize-link-c++-runtime", "-lstdc++"]
+        return [compiler, *options]
 
     def build_and_run(self, source, package, **environment):
         program = os.path.join(self.folder, "program")
-        built = run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *self.sanitizers(), "-o",
+        built = run(*self.compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror", "-o",
                     program, source, *self.pkg_config("--cflags", "--libs", package))
         self.assertEqual((built.returncode, built.stderr), (0, ""))
         return run(program, env={"LD_LIBRARY_PATH": self.lib, **environment})

@@ -5,8 +5,8 @@ load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_N
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load(":copts.bzl", "RPMA_COPTS")
 
-# Both compilers refuse a precompiled header of other options, and read the header itself if
-# there is no other file: then nothing is lost but time.
+# Those of a test. If they differ, g++ reads the header itself, which costs time only, and clang
+# fails.
 def _flags(ctx, toolchain):
     flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + RPMA_COPTS
     flags += ["-x", "c++-header"]
