@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -16,40 +15,16 @@
 
 #include "emulator/wire/message.h"
 #include "emulator/wire/ring.h"
+#include "tests/fuzz/input.h"
 
 namespace rpma::emu::wire {
 namespace {
 
+using ::rpma::fuzz::Input;
+using ::rpma::fuzz::Require;
+
 // Small, so that a few acts fill it and its end is near.
 constexpr size_t kRingBytes = 2048;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : rest_(data, size) {}
-
-  bool is_empty() const { return rest_.empty(); }
-  // What the input does not have is 0.
-  template <typename T>
-  T Take() {
-    T value{};
-    const std::span<const uint8_t> bytes = TakeBytes(sizeof(T));
-    std::memcpy(&value, bytes.data(), bytes.size());
-    return value;
-  }
-  std::span<const uint8_t> TakeBytes(size_t size) {
-    size = size < rest_.size() ? size : rest_.size();
-    const std::span<const uint8_t> taken = rest_.first(size);
-    rest_ = rest_.subspan(size);
-    return taken;
-  }
-
- private:
-  std::span<const uint8_t> rest_;
-};
 
 struct Deleter {
   void operator()(std::byte* bytes) const {
