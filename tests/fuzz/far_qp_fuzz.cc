@@ -55,7 +55,7 @@ struct Memory {
   explicit Memory(std::byte fill) : bytes(kBytes, fill) {}
 
   bool Overlaps(const Piece& piece) const {
-    return piece.data < bytes.data() + kBytes &&
+    return piece.size > 0 && piece.data < bytes.data() + kBytes &&
            piece.data + piece.size > bytes.data();
   }
 
