@@ -22,16 +22,19 @@ EventFd::~EventFd() {
 }
 
 int EventFd::Open() {
+  owner_ = getpid();
   fd_ = eventfd(0, EFD_CLOEXEC);
   return fd_ >= 0 ? 0 : errno;
 }
 
 void EventFd::Signal() {
+  if (getpid() != owner_) return;
   const NoCancellation none;
   eventfd_write(fd_, 1);
 }
 
 void EventFd::Clear() {
+  if (getpid() != owner_) return;
   const NoCancellation none;
   eventfd_t count;
   eventfd_read(fd_, &count);

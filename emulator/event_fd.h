@@ -5,6 +5,8 @@
 #ifndef RPMA_EMULATOR_EVENT_FD_H_
 #define RPMA_EMULATOR_EVENT_FD_H_
 
+#include <sys/types.h>
+
 #include "emulator/scheduler.h"
 
 namespace rpma::emu {
@@ -13,7 +15,8 @@ class Progress;
 
 // An eventfd that is non-zero exactly while its owner's queue is not empty. The
 // owner's lock is held around Signal() and Clear(); the queue is the truth.
-// Only Wait() is a cancellation point.
+// Only Wait() is a cancellation point. A child of fork(2), which has the same
+// descriptor, neither signals nor clears it: it is its parent's.
 class EventFd {
  public:
   EventFd() = default;
@@ -46,6 +49,7 @@ class EventFd {
   int MayBlock() const;
 
   int fd_ = -1;
+  pid_t owner_ = 0;
 };
 
 }  // namespace rpma::emu
