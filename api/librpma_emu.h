@@ -24,7 +24,11 @@ extern "C" {
  * fabric that a program creates is in its process only, unless the option
  * fabric gives it a name. Processes meet in a folder that only their user may
  * have access to; if it cannot be had, the log says why at level ERROR, and the
- * fabric is in its process only. What a plan of faults says, and devices and
+ * fabric is in its process only. A process that exits or is killed leaves its
+ * peers as one on a device does: connections end in RPMA_CONN_CLOSED, or in
+ * RPMA_CONN_REJECTED or RPMA_CONN_LOST before it has seen them established. One
+ * that is stopped says nothing: after 2 seconds (on iWARP 4) requests to it end
+ * as if the network were gone. What a plan of faults says, and devices and
  * addresses that are added, are of the process that says so.
  *
  *
@@ -148,8 +152,9 @@ extern "C" {
  * plan that RPMA_EMU_FAULTS names is wrong or cannot be read.
  *
  * A child of fork(2) must not use a fabric of its parent, nor anything on it:
- * both would take each other's events from the descriptors they share, and the
- * child has no timers. It may create fabrics of its own.
+ * what it has is a copy without timers, which reaches no other process, hears
+ * of nothing that happens to its parent, and does nothing to its parent or to
+ * the peers of that. It may create fabrics of its own.
  */
 
 /* A network of emulated devices. Ended by rpma_emu_fabric_delete(). */
