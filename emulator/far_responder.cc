@@ -134,9 +134,7 @@ void QueuePair::Impl::ExplainFar(const FarRequest& from, const Verdict& verdict,
     std::snprintf(text, sizeof(text), "%s %s", reason.device, reason.trouble);
   }
   if (verdict.outcome != Outcome::kFailed || from.Has(wire::kHold)) return;
-  WriteExplanation(RequestOf(from.message.request), reason, device.regions(),
-                   text);
-  SetExplanation(text);
+  self.Explain(text, sizeof(text));
 }
 
 std::optional<Verdict> QueuePair::Impl::ServeFar(FarRequest& from,
@@ -234,7 +232,7 @@ std::optional<Verdict> QueuePair::Impl::ServeFarRead(const FarRequest& from,
     verdict = AccessRegion(request, IBV_ACCESS_REMOTE_READ, &pin);
   }
   if (verdict.outcome != Outcome::kDone) {
-    if (!from.Has(wire::kHold)) Refuse(verdict, after);
+    if (!from.Has(wire::kHold)) Refuse(request, verdict, after);
     return verdict;
   }
   const wire::RequestBody& body = from.message.request;
@@ -263,7 +261,9 @@ std::optional<Verdict> QueuePair::Impl::ServePart(const FarRequest& from,
     } else if (!is_last && !request.performed) {
       verdict = StorePart(from, request);
     }
-    if (verdict.outcome == Outcome::kFailed && !hold) Refuse(verdict, after);
+    if (verdict.outcome == Outcome::kFailed && !hold) {
+      Refuse(request, verdict, after);
+    }
   }
   arrival.received += body.part;
   if (verdict.outcome == Outcome::kDone) {

@@ -307,7 +307,7 @@ struct QueuePair::Impl {
   // A fault completes the request with an error that a responder finds.
   void RefuseByFault(const Request& request, Verdict& verdict,
                      Aftermath& after);
-  void Refuse(const Verdict& verdict, Aftermath& after);
+  void Refuse(const Request& request, const Verdict& verdict, Aftermath& after);
   void FailReceive(uint64_t wr_id, ibv_wc_status status, Cause cause,
                    Aftermath& after);
   void CompleteReceive(const Caller& caller, uint64_t wr_id,

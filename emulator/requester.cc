@@ -325,14 +325,12 @@ void QueuePair::Impl::Fail(Request& request, const Verdict& verdict,
 void QueuePair::Impl::ExplainFailure(const Request& request,
                                      const Verdict& verdict) {
   if (verdict.told != nullptr) return SetExplanation(verdict.told);
-  Impl* const responder =
-      verdict.refused && remote != nullptr ? remote->impl_.get() : nullptr;
-  const MrTable& regions =
-      responder != nullptr ? responder->device.regions() : device.regions();
+  const MrTable& regions = verdict.refused && remote != nullptr
+                               ? remote->impl_->device.regions()
+                               : device.regions();
   char text[kMaxExplanation];
   WriteExplanation(request, verdict.reason, regions, text);
   SetExplanation(text);
-  if (responder != nullptr) responder->SetExplanation(text);
 }
 
 void QueuePair::Impl::Complete(Request& request, ibv_wc_status status,

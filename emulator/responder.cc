@@ -74,7 +74,9 @@ Verdict QueuePair::Impl::Serve(const Caller& caller, const Request& request,
   // READ is executed again (IBTA 9.7.5.1.2).
   if (request.performed && request.operation != Operation::kRead) return {};
   const Verdict verdict = Perform(caller, request, local, hold, after);
-  if (verdict.outcome == Outcome::kFailed && !hold) Refuse(verdict, after);
+  if (verdict.outcome == Outcome::kFailed && !hold) {
+    Refuse(request, verdict, after);
+  }
   return verdict;
 }
 
@@ -275,11 +277,16 @@ void QueuePair::Impl::RefuseByFault(const Request& request, Verdict& verdict,
       PopReceive();
     }
   }
-  Refuse(verdict, after);
+  Refuse(request, verdict, after);
 }
 
-void QueuePair::Impl::Refuse(const Verdict& verdict, Aftermath& after) {
+void QueuePair::Impl::Refuse(const Request& request, const Verdict& verdict,
+                             Aftermath& after) {
   state = IBV_QPS_ERR;
+  // Before the completion: whoever finds it may ask.
+  char text[kMaxExplanation];
+  WriteExplanation(request, verdict.reason, device.regions(), text);
+  SetExplanation(text);
   after.Refused(self);
   if (verdict.has_receive) {
     FailReceive(verdict.receive_wr_id, verdict.receive_status,

@@ -2,6 +2,7 @@
 // Many threads on one fabric: posting, polling, deregistering and destroying at
 // the same time.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,6 +18,8 @@
 
 namespace rpma::emu {
 namespace {
+
+using ::testing::HasSubstr;
 
 void RunInThreads(std::vector<std::function<void()>> bodies) {
   std::vector<std::thread> threads;
@@ -164,6 +167,26 @@ TEST(DataPathThreadsTest, BothSidesFailAtTheSameTime) {
         EXPECT_EQ(end->qp->State(), IBV_QPS_ERR);
       }
     }
+  }
+}
+
+TEST(DataPathThreadsTest, AFailedReceiveIsExplainedOnceItIsFound) {
+  for (int round = 0; round < kRounds; ++round) {
+    ConnectedPair pair;
+    EXPECT_EQ(pair.server.Recv(1, 0, 8), 0);
+    std::atomic<bool> polls = false;
+    const auto find = [&] {
+      ibv_wc wc;
+      while (pair.server.recv_cq->Poll(1, &wc) == 0) polls = true;
+      EXPECT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
+      EXPECT_THAT(pair.server.Explanation(), HasSubstr("room for 8 bytes"));
+    };
+    const auto send = [&] {
+      while (!polls) std::this_thread::yield();
+      EXPECT_EQ(pair.client.Send(2, 0, 9), 0);
+      pair.client.AwaitSend();
+    };
+    RunInThreads({find, send});
   }
 }
 
