@@ -231,8 +231,15 @@ bool ConnectionManager::Impl::Forward(const CmMessage& message, CmId& to) {
   }
   if (message.kind == CmMessageKind::kRej) out.cm.reason = message.reason;
   if (!far.link->Send(wire::Lane::kRequests, out, {&payload, 1})) return false;
+  if (from != nullptr) from->sent_far = far.link->Sent();
   to.state = StateOfReceiver(to.state, message.kind, far.iwarp);
   return true;
+}
+
+bool ConnectionManager::Impl::IsOnItsWay(const CmId& id) {
+  const std::shared_ptr<CmId> to = id.peer.lock();
+  return to != nullptr && to->far.has_value() &&
+         !to->far->link->IsHandled(id.sent_far);
 }
 
 void ConnectionManager::Impl::TellFar(CmId& to, wire::CmKind kind, bool on) {

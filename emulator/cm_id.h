@@ -87,6 +87,7 @@ class CmId final : public rdma_cm_id,
   QpRef remote_qp;           // that of the peer when it told of it
   Device* remote = nullptr;  // the device of the other end
   bool awaits_far = false;   // the other end is of another process
+  uint64_t sent_far = 0;     // FarLink::Sent() after its last message
   CmParam sent;  // with its REQ or REP, which may have to be sent again
   // An incoming id that is not accepted: its events are dropped.
   bool drops_events = false;

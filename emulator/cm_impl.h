@@ -205,6 +205,8 @@ struct ConnectionManager::Impl : std::enable_shared_from_this<Impl> {
   // Lets a request go on to the process that listens; *sent: there was room.
   FarPorts::Found LookFurther(Lock& lock, CmMessage& request, bool* sent);
   bool Forward(const CmMessage& message, CmId& to);  // false: no room
+  // Whether the other process has yet to handle the last message of `id`.
+  bool IsOnItsWay(const CmId& id);
   void TellFar(CmId& to, wire::CmKind kind, bool on);
   void OnCm(FarLink& link, const wire::CmBody& body, ConsumerData data);
   void TakeNotice(Lock& lock, const wire::CmBody& body, CmId& id);

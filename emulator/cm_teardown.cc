@@ -182,6 +182,8 @@ void ConnectionManager::Impl::Expire(Lock& lock, CmId& id) {
     return GiveUp(lock, id);
   }
   ++id.retries;
+  // What comes twice may come after its connection is over, as another one's.
+  if (IsOnItsWay(id)) return StartTimer(lock, id, ResponseTime(id));
   id.is_patient = false;
   if (state == CmState::kConnectSent) {
     SendRequest(id);

@@ -40,6 +40,10 @@ class FarLink : public std::enable_shared_from_this<FarLink> {
   // Data found no room in lane kRequests. Waits, for microseconds, while the
   // peer is about to make some. False: it is not.
   virtual bool AwaitRoom() { return false; }
+  // How much was sent in lane kRequests so far, in units of its own; and
+  // whether the peer has handled that much.
+  virtual uint64_t Sent() { return 0; }
+  virtual bool IsHandled(uint64_t /*sent*/) { return true; }
   // Nothing comes and nothing goes any more.
   virtual bool is_dead() const = 0;
   // Nor did it find any later: FarEnds::OnRoom() is called once, when there is

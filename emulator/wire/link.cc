@@ -129,6 +129,18 @@ bool Link::AwaitRoom() {
   return false;
 }
 
+uint64_t Link::Sent() {
+  if (is_dead()) return 0;  // as in Send()
+  const std::lock_guard lock(requests_out_->mutex);
+  return requests_out_->producer.written();
+}
+
+bool Link::IsHandled(uint64_t sent) {
+  if (is_dead()) return true;
+  const std::lock_guard lock(requests_out_->mutex);
+  return is_dead() || requests_out_->producer.IsRead(sent);
+}
+
 bool Link::HasRoom(Lane lane, size_t bytes) {
   LaneOut& out = Out(lane);
   const std::lock_guard lock(out.mutex);

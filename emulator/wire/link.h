@@ -45,6 +45,8 @@ class Link final : public FarLink {
   bool Send(Lane lane, const Message& message,
             std::span<const Piece> payload) override;
   bool AwaitRoom() override;
+  uint64_t Sent() override;
+  bool IsHandled(uint64_t sent) override;
   bool is_dead() const override {
     return is_dead_.load(std::memory_order_acquire);
   }

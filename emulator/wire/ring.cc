@@ -49,6 +49,11 @@ bool RingProducer::HasRoom(size_t bytes) {
   return !is_broken_ && room() >= bytes;
 }
 
+bool RingProducer::IsRead(uint64_t written) {
+  if (!is_broken_ && read_ < written) LoadPeersPosition();
+  return read_ >= written;
+}
+
 bool RingProducer::Write(const Message& message, std::span<const Piece> payload,
                          size_t spare) {
   const size_t fixed = FixedSize(message.head.type);

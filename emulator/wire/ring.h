@@ -64,6 +64,10 @@ class RingProducer {
   bool HasPeerMoved() const {
     return memory_.position->read.load(std::memory_order_relaxed) != read_;
   }
+  // How many bytes were written so far, and whether as many were read. A ring
+  // that is broken is not read any more.
+  uint64_t written() const { return written_; }
+  bool IsRead(uint64_t written);
   // Rubbish was found; there is no room any more.
   bool is_broken() const { return is_broken_; }
 

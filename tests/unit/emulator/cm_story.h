@@ -198,6 +198,7 @@ class Story {
     lines_[side].emplace_back("destroys its id");
   }
 
+  bool HasEvent(Side side) { return !channels_[side]->IsEmpty(); }
   // Fetches the next event, which has to come in time.
   void See(Side side, int count = 1) {
     for (; count > 0; --count) {

@@ -42,7 +42,16 @@ class QueueLink final : public FarLink {
     std::memcpy(record.data() + offsetof(wire::Head, size), &size,
                 sizeof(size));
     records_.emplace_back(lane, std::move(record));
+    ++sent_;
     return true;
+  }
+  uint64_t Sent() override {
+    const std::lock_guard lock(mutex_);
+    return sent_;
+  }
+  bool IsHandled(uint64_t sent) override {
+    const std::lock_guard lock(mutex_);
+    return records_.size() <= sent_ - sent;
   }
   bool is_dead() const override { return is_dead_; }
   void WantRoom() override {}
@@ -78,6 +87,7 @@ class QueueLink final : public FarLink {
  private:
   std::mutex mutex_;
   std::deque<std::pair<Lane, std::vector<std::byte>>> records_;
+  uint64_t sent_ = 0;
   std::atomic<bool> is_dead_ = false;
   std::atomic<bool> is_full_ = false;
 };
