@@ -81,9 +81,9 @@ TEST_P(AllocationTest, RequestsThatSucceed) {
     EXPECT_NO_ALLOCATION(0, end.Write(9, 0, 0, 8, RPMA_F_COMPLETION_ON_ERROR));
     ASSERT_TRUE(BecomesReadable(CompletionFd(end.cq)));
     EXPECT_NO_ALLOCATION(0, rpma_cq_wait(end.cq));
-    ComeToRest();
-    while (!IsEmpty(end.cq)) continue;
-    while (!IsEmpty(server().cq)) continue;
+    const int with_imm = provider().send_with_imm + provider().write_with_imm;
+    for (int i = 0; i < 6 + with_imm; ++i) Poll(end.cq);
+    for (int i = 0; i < 1 + with_imm; ++i) Poll(server().cq);
   }
 }
 
@@ -105,7 +105,8 @@ TEST_P(AllocationTest, RequestsThatAreInvalid) {
 }
 
 TEST_P(AllocationTest, RequestsThatFail) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const End& end = client();
   EXPECT_NO_ALLOCATION(0, end.Recv(1, 0, 8));
   EXPECT_NO_ALLOCATION(

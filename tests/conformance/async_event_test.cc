@@ -41,6 +41,7 @@ TEST_P(AsyncEventTest, RefusedAccessIsOne) {
   target.Deregister();
   TakeEvents();
   ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
+  EXPECT_EQ(Poll(pair.client.cq).wr_id, 1u);
   EXPECT_THAT(TakeEvents(), Contains(IBV_EVENT_QP_ACCESS_ERR));
 }
 
@@ -48,7 +49,8 @@ TEST_P(AsyncEventTest, MessageTooLongForItsReceiveIsNone) {
   const Pair pair = ConnectedPair();
   ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
   TakeEvents();
-  ASSERT_THAT(pair.client.Send(2, 0, 9), IsOk());  // the receive tells it
+  ASSERT_THAT(pair.client.Send(2, 0, 9), IsOk());
+  EXPECT_EQ(Poll(pair.server.cq).wr_id, 1u);  // the receive tells it
   EXPECT_THAT(TakeEvents(), Not(Contains(IBV_EVENT_QP_ACCESS_ERR)));
 }
 
@@ -58,9 +60,10 @@ TEST_P(AsyncEventTest, OverrunOfACompletionQueueIsOne) {
   ASSERT_THAT(rpma_conn_cfg_set_cq_size(cfg, 1), IsOk());
   const Pair pair = ConnectedPair({.client_cfg = cfg});
   TakeEvents();
-  ASSERT_THAT(pair.client.Write(1, 0, 0, 8), IsOk());
-  ASSERT_THAT(pair.client.Write(2, 0, 0, 8), IsOk());
-  ComeToRest();
+  pair.client.region->bytes()[0] = 2;
+  ASSERT_THAT(pair.client.Write(1, 0, 1, 1), IsOk());
+  ASSERT_THAT(pair.client.Write(2, 0, 0, 1), IsOk());
+  ComeToRestAfter(pair.server.region->bytes()[0], 2);
   EXPECT_THAT(TakeEvents(), Contains(IBV_EVENT_CQ_ERR));
   EXPECT_THAT(log().TakeErrors(), ElementsAre(HasSubstr("has overrun")));
 }

@@ -16,14 +16,16 @@ using ::testing::UnorderedElementsAreArray;
 
 class CompletionTest : public ConformanceTest {
  protected:
-  // Posts writes with the wr_ids first to last and waits until all have
-  // completed: a completion is counted as one by the queue's descriptor.
-  static void WriteUntilDone(const End& end, uint64_t first, uint64_t last) {
-    for (uint64_t wr_id = first; wr_id <= last; ++wr_id) {
-      ASSERT_THAT(end.Write(wr_id, 0, 0, 8), IsOk());
+  // Posts writes of the client with the wr_ids first to last and waits until
+  // all have completed: a completion is counted as one by the queue's
+  // descriptor.
+  void WriteUntilDone(const Pair& pair, uint8_t first, uint8_t last) {
+    for (uint8_t wr_id = first; wr_id <= last; ++wr_id) {
+      pair.client.region->bytes()[wr_id] = wr_id;
+      ASSERT_THAT(pair.client.Write(wr_id, 0, wr_id, 1), IsOk());
     }
-    EXPECT_TRUE(BecomesReadable(CompletionFd(end.cq)));
-    ComeToRest();
+    EXPECT_TRUE(BecomesReadable(CompletionFd(pair.client.cq)));
+    ComeToRestAfter(pair.server.region->bytes()[0], last);
   }
 
   // Fetches as many completions as requests were `posted`: in that order, or
@@ -83,7 +85,7 @@ TEST_P(CompletionTest, EachCompletionIsFetchedOnce) {
 TEST_P(CompletionTest, BatchesTakeAtMostWhatWasAskedFor) {
   const Pair pair = ConnectedPair();
   const End& client = pair.client;
-  WriteUntilDone(client, 1, 5);
+  WriteUntilDone(pair, 1, 5);
   uint64_t next = 1;
   for (const int batch : {2, 1, 2}) {
     for (const ibv_wc& wc : Fetch(client.cq, batch)) {
@@ -96,14 +98,14 @@ TEST_P(CompletionTest, BatchesTakeAtMostWhatWasAskedFor) {
 
 TEST_P(CompletionTest, BatchLargerThanTheQueueTakesAll) {
   const Pair pair = ConnectedPair();
-  WriteUntilDone(pair.client, 1, 3);
+  WriteUntilDone(pair, 1, 3);
   EXPECT_EQ(Fetch(pair.client.cq, 100).size(), 3u);
   EXPECT_TRUE(IsEmpty(pair.client.cq));
 }
 
 TEST_P(CompletionTest, NumberGotIsSetForOneEntryToo) {
   const Pair pair = ConnectedPair();
-  WriteUntilDone(pair.client, 1, 2);
+  WriteUntilDone(pair, 1, 2);
   ibv_wc wc = {};
   int got = 77;
   ASSERT_THAT(rpma_cq_get_wc(pair.client.cq, 1, &wc, &got), IsOk());
@@ -112,7 +114,7 @@ TEST_P(CompletionTest, NumberGotIsSetForOneEntryToo) {
 
 TEST_P(CompletionTest, EntriesBeyondThoseGotStayAsTheyAre) {
   const Pair pair = ConnectedPair();
-  WriteUntilDone(pair.client, 1, 1);
+  WriteUntilDone(pair, 1, 1);
   std::array<ibv_wc, 2> wcs = {};
   wcs[1].wr_id = 99;
   int got = 0;
@@ -125,7 +127,7 @@ TEST_P(CompletionTest, EntriesBeyondThoseGotStayAsTheyAre) {
 TEST_P(CompletionTest, InvalidArgumentsFetchNothing) {
   const Pair pair = ConnectedPair();
   rpma_cq* const cq = pair.client.cq;
-  WriteUntilDone(pair.client, 1, 1);
+  WriteUntilDone(pair, 1, 1);
   std::array<ibv_wc, 2> wcs = {};
   int got = 77;
   EXPECT_THAT(rpma_cq_get_wc(nullptr, 1, wcs.data(), &got), RcIs(RPMA_E_INVAL));

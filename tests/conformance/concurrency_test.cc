@@ -74,7 +74,10 @@ void FetchUntilAll(rpma_cq* cq, Tally& tally) {
     ibv_wc wcs[7];
     int got = 0;
     const int rc = rpma_cq_get_wc(cq, 7, wcs, &got);
-    if (rc == RPMA_E_NO_COMPLETION) continue;
+    if (rc == RPMA_E_NO_COMPLETION) {
+      std::this_thread::yield();
+      continue;
+    }
     ASSERT_THAT(rc, IsOk());
     for (int i = 0; i < got; ++i) tally.Add(wcs[i]);
   }

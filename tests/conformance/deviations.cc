@@ -53,43 +53,25 @@ constexpr char kReadRights[] =
     "destination is checked";
 
 // Where sides of tests live in another process.
-constexpr char kOfBothProcesses[] = "gives a call objects of both processes";
 constexpr char kUnsharedMemory[] =
     "registers memory that only the test's process has";
-constexpr char kLimitedDescriptors[] =
-    "limits the descriptors of the test's process alone";
 
 constexpr Deviation kDeviations[] = {
-    {"another process", "ForkTest", "RegistrationsDoNotSplitTheAddressSpace",
+    {"elsewhere", "ForkTest", "RegistrationsDoNotSplitTheAddressSpace",
      kUnsharedMemory},
-    {"another process", "LimitsTest", "AcceptingGoesOnOnceDescriptorsAreFree",
-     kLimitedDescriptors},
-    {"another process", "NativeSizesTest", "*", kUnsharedMemory},
-    {"another process", "SizesTest", "*", kUnsharedMemory},
     {"elsewhere", "LateReadTest", "ReadSeesWhatALaterWriteBrings",
      "two calls may be further apart than a READ is late"},
-    {"elsewhere", "LimitsTest", "ConnectionsEndWhenDescriptorsRunOut",
-     kLimitedDescriptors},
     {"elsewhere", "LimitsTest", "RegionBeyondTheDeviceIsRefused",
      kUnsharedMemory},
     {"elsewhere", "UtilsTest", "ContextIsGenuine",
      "looks into the context of a device, which the other process has"},
     {"elsewhere", "WriteTest", "ReadOnlyMemoryCanBeTheSource", kUnsharedMemory},
-    {"two processes", "AllocationTest", "RequestsThatFail", kOfBothProcesses},
-    {"two processes", "PoisonTest", "UndefinedFieldsOfAFailureArePoisoned",
-     kOfBothProcesses},
-    {"two processes", "StatusTest", "ANewConnectionWorksAfterAFailure",
-     kOfBothProcesses},
-    {"two processes", "StatusTest",
-     "DestinationOfAnotherPeerFailsTheRequesterAlone", kOfBothProcesses},
-    {"two processes", "StatusTest",
-     "MessageOfAnotherPeerFailsTheRequesterAlone", kOfBothProcesses},
-    {"two processes", "StatusTest", "SideThatDidNotFailLearnsOfItWhenItSends",
-     kOfBothProcesses},
-    {"two processes", "StatusTest", "SourceOfAnotherPeerFailsTheRequesterAlone",
-     kOfBothProcesses},
-    {"two processes", "UnwritableReceiveTest",
-     "RegionOfAnotherPeerFailsBothSides", kOfBothProcesses},
+    {"two processes", "ConnectionTest", "QpNumbersOfADeviceDiffer",
+     "each process has an emulated device of its own, which numbers its queue "
+     "pairs"},
+    {"two processes", "SrqFairnessTest", "FloodDoesNotStarveOtherClients",
+     "whose message gets the next receive of a shared queue follows from when "
+     "it arrives and is sent again, as between hosts"},
     {"stepped", "EventsTest", "SignalsInterruptTheWaitForARequest", kSleeps},
     {"stepped", "EventsTest", "SignalsInterruptTheWaitForAnEvent", kSleeps},
     {"stepped", "EventsTest", "SignalsInterruptTheWaitForACompletion", kSleeps},
@@ -172,12 +154,11 @@ bool Contains(const Places& places, std::string_view place) {
   return std::ranges::find(places, place) != places.end();
 }
 
-// Whether a test is left out in one of the places. What deviates in two
-// processes may be tests that no real device has.
+// Whether a test is left out in one of the places. What deviates elsewhere may
+// be tests that no real device has.
 bool IsLeftOut(const Deviation& deviation, const Places& where) {
   if (!Contains(where, deviation.where)) return false;
-  return TransportUnderTest() != "verbs" ||
-         !Contains({"another process", "two processes"}, deviation.where) ||
+  return TransportUnderTest() != "verbs" || deviation.where != "elsewhere" ||
          !NamesOf(deviation.suite, deviation.test).empty();
 }
 

@@ -12,7 +12,7 @@
 namespace rpma::test {
 
 // What tests run on: "emulated", "stepped" or the name of a real device's
-// Provider; and "another process" with "two processes" or "elsewhere".
+// Provider; and "two processes", of emulated devices, or "elsewhere".
 using Places = std::vector<std::string_view>;
 
 // Leaves out the tests in which one of the places deviates. False, after saying

@@ -2,12 +2,15 @@
 
 #include "tests/conformance/environment.h"
 
-#include <unistd.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace rpma::test {
 namespace {
@@ -42,6 +45,28 @@ bool ParseProcesses(std::string_view text) {
   }
   return true;
 }
+
+// A folder of its own, as long as this process lives.
+class Folder {
+ public:
+  Folder() {
+    if (mkdtemp(path_.data()) != nullptr) return;
+    std::perror(path_.c_str());
+    std::exit(2);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (error) std::fprintf(stderr, "%s stays\n", path_.c_str());
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "conformance-XXXXXX";
+};
 
 }  // namespace
 
@@ -96,7 +121,8 @@ Processes ProcessesUnderTest() { return processes; }
 
 std::string SharingOptions() {
   if (processes != Processes::kTwo) return {};
-  return "fabric=conformance-" + std::to_string(getpid());
+  static const Folder folder;
+  return "fabric=conformance dir=" + folder.path();
 }
 
 int FirstPort() {

@@ -2,6 +2,7 @@
 
 #include "tests/conformance/fixture.h"
 
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -21,6 +22,7 @@ void ConformanceTest::SetUp() {
       .profile = provider().name,
       .options = ScheduleOptions() + " " + SharingOptions() + " " +
                  provider().options + " " + device_options(),
+      .shared = IsShared(),
       .extend = [this](Emulation& emulation) { Extend(emulation); },
       .client_address = address(),
       .server_address = server_address(),
@@ -30,6 +32,10 @@ void ConformanceTest::SetUp() {
 void ConformanceTest::TearDown() { world_.reset(); }
 
 const char* ConformanceTest::address() const { return TestAddress(); }
+
+bool ConformanceTest::IsShared() const {
+  return provider().emulated && !SharingOptions().empty();
+}
 
 void ConformanceTest::ExpectExplained(
     const End& end, const ::testing::Matcher<std::string>& why) {
@@ -52,6 +58,20 @@ void ConformanceTest::ComeToRest() {
   int steps = 0;
   while (steps < kMostSteps && Emulation::Step()) ++steps;
   EXPECT_LT(steps, kMostSteps) << "the world does not come to rest";
+  if (IsShared()) world_->Meet();
+}
+
+void ConformanceTest::ComeToRestAfter(const uint8_t& byte, uint8_t value) {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto arrived = [&] {
+    return __atomic_load_n(&byte, __ATOMIC_ACQUIRE) == value;
+  };
+  while (!arrived() && std::chrono::steady_clock::now() < deadline) {
+    if (!Emulation::Step()) std::this_thread::yield();
+  }
+  EXPECT_TRUE(arrived());
+  ComeToRest();
 }
 
 void ConformanceTest::InThreads(

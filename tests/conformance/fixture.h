@@ -53,6 +53,8 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   ibv_context* context() const { return world_->context(); }
   rpma_peer* client_peer() const { return world_->client_peer(); }
   rpma_peer* server_peer() const { return world_->server_peer(); }
+  Peer NewClientPeer() { return world_->NewClientPeer(); }
+  Peer NewServerPeer() { return world_->NewServerPeer(); }
   LogGuard& log() { return world_->log(); }
   // REQUIRES: the provider is emulated.
   Emulation& emulation() { return world_->emulation(); }
@@ -89,9 +91,12 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
                                                ibv_wc_status status,
                                                uint32_t qp_num) const;
 
-  // In a stepped world all steps are made: what was begun has happened then, as
-  // it has elsewhere by itself, and so have all time-outs.
-  static void ComeToRest();
+  // Lets happen what happens by itself in a world that is neither stepped nor
+  // shared: in a stepped one all steps are made, so that all time-outs are
+  // over, too; in a shared one all arrives that has been sent.
+  void ComeToRest();
+  // The same once a request has written `value` to `byte`.
+  void ComeToRestAfter(const uint8_t& byte, uint8_t value);
 
   // Runs each in a thread of its own and waits for their ends. In a stepped
   // world they take part in it.
@@ -101,6 +106,9 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   void Disconnect(const Pair& pair);
 
  private:
+  // Whether two processes share the world.
+  bool IsShared() const;
+
   std::optional<World> world_;
 };
 

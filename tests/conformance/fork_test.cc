@@ -66,7 +66,7 @@ TEST_P(ForkTest, RegistrationsDoNotSplitTheAddressSpace) {
   for (int i = 0; i < kRounds; ++i) {
     const size_t offset = static_cast<size_t>(i % 7) * 4096;
     LocalMr mr;
-    ASSERT_THAT(rpma_mr_reg(server_peer(), bytes.data() + offset, 64,
+    ASSERT_THAT(rpma_mr_reg(client_peer(), bytes.data() + offset, 64,
                             kAllUsages, mr.address()),
                 IsOk());
   }

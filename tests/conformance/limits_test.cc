@@ -2,12 +2,16 @@
 // What happens at the limits of a device and of the process.
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/conformance/fixture.h"
+#include "tests/support/side.h"
 
 namespace rpma::test {
 namespace {
@@ -172,27 +176,36 @@ TEST_P(LimitsTest, FullReceiveQueueOfARequestRefusesMore) {
 
 // --- Descriptors of the process ----------------------------------------------
 
-// Lets the process open only `count` more descriptors, while it lives.
+// Lets the process of an object open only `count` more descriptors, while it
+// lives.
 class DescriptorLimit {
  public:
-  explicit DescriptorLimit(size_t count) {
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &previous_), 0);
+  DescriptorLimit(const void* object, size_t count)
+      : process_(IsInOtherProcess(object) ? other_process->id() : getpid()) {
+    EXPECT_EQ(prlimit(process_, RLIMIT_NOFILE, nullptr, &previous_), 0);
     rlimit limit = previous_;
     limit.rlim_cur = CountDescriptors() + count;
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(prlimit(process_, RLIMIT_NOFILE, &limit, nullptr), 0);
   }
   DescriptorLimit(const DescriptorLimit&) = delete;
   DescriptorLimit& operator=(const DescriptorLimit&) = delete;
-  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &previous_); }
+  ~DescriptorLimit() { prlimit(process_, RLIMIT_NOFILE, &previous_, nullptr); }
 
  private:
+  size_t CountDescriptors() const {
+    const std::filesystem::directory_iterator entries(
+        "/proc/" + std::to_string(process_) + "/fd");
+    return static_cast<size_t>(std::distance(begin(entries), end(entries)));
+  }
+
+  const pid_t process_;
   rlimit previous_ = {};
 };
 
 TEST_P(LimitsTest, ConnectionsEndWhenDescriptorsRunOut) {
   const std::string port = NewPort();  // nobody listens, which is all the same
   const CensusGuard guard(fabric());
-  const DescriptorLimit limit(64);
+  const DescriptorLimit limit(client_peer(), 64);
   std::vector<Conn> conns;
   int rc = 0;
   while (rc == 0) {
@@ -220,7 +233,7 @@ TEST_P(LimitsTest, AcceptingGoesOnOnceDescriptorsAreFree) {
 
   int rc = 0;
   {
-    const DescriptorLimit limit(16);
+    const DescriptorLimit limit(endpoint, 16);
     while (rc == 0) {
       ConnReq request;
       rc = rpma_ep_next_conn_req(endpoint, nullptr, request.address());

@@ -2,11 +2,10 @@
 // Lengths beyond what a request, a device or 32 bits can hold: refused, never
 // truncated.
 
-#include <sys/mman.h>
-
 #include <string>
 
 #include "tests/conformance/fixture.h"
+#include "tests/support/pages.h"
 
 namespace rpma::test {
 namespace {
@@ -27,10 +26,7 @@ class SparseRegion {
  public:
   static constexpr size_t kSize = 6 * kGiB;
 
-  explicit SparseRegion(rpma_peer* peer)
-      : memory_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    EXPECT_NE(memory_, MAP_FAILED);
+  explicit SparseRegion(rpma_peer* peer) : memory_(AllocateSparsePages(kSize)) {
     EXPECT_THAT(rpma_mr_reg(peer, memory_, kSize, kAllUsages, mr_.address()),
                 IsOk());
   }
@@ -38,7 +34,7 @@ class SparseRegion {
   SparseRegion& operator=(const SparseRegion&) = delete;
   ~SparseRegion() {
     mr_.reset();
-    EXPECT_EQ(munmap(memory_, kSize), 0);
+    FreeSparsePages(memory_, kSize);
   }
 
   rpma_mr_local* mr() const { return mr_; }

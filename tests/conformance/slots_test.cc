@@ -192,10 +192,11 @@ class OverrunTest : public ConformanceTest {
     EXPECT_THAT(rpma_conn_cfg_set_cq_size(cfg, 3), IsOk());
     Pair pair = ConnectedPair({.client_cfg = cfg});
     EXPECT_THAT(pair.server.Recv(9, 0, 8), IsOk());
-    for (uint64_t i = 1; i <= 4; ++i) {
-      EXPECT_THAT(pair.client.Write(i, 0, 0, 8), IsOk());
+    for (uint8_t i = 1; i <= 4; ++i) {
+      pair.client.region->bytes()[i] = i;
+      EXPECT_THAT(pair.client.Write(i, 0, i, 1), IsOk());
     }
-    ComeToRest();
+    ComeToRestAfter(pair.server.region->bytes()[0], 4);
     return pair;
   }
   // The completions that found room.

@@ -161,7 +161,8 @@ TEST_P(StatusTest, AccessToAWrongRemoteRegionFailsBothSides) {
     for (const Access& access : kAccesses) {
       SCOPED_TRACE(std::string(access.name) + ": " + bad.why);
       Region target(server_peer(), 4096);
-      const Region of_another_peer(client_peer(), 4096);
+      const Peer another_peer = NewServerPeer();
+      const Region of_another_peer(another_peer, 4096);
       Pair pair = PairWithReceives();
       ApplyPeerCfg(pair.client, kDirectWriteAndNativeFlush);
       pair.client.region->Fill(0xff);
@@ -223,7 +224,8 @@ TEST_P(StatusTest, RequestOfNoBytesChecksNoKey) {
 // --- The local region refuses ------------------------------------------------
 
 TEST_P(StatusTest, SourceOfAnotherPeerFailsTheRequesterAlone) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const Pair pair = PairWithReceives();
   ASSERT_THAT(
       rpma_write(pair.client.conn, pair.client.remote, 0, of_another_peer.mr(),
@@ -234,7 +236,8 @@ TEST_P(StatusTest, SourceOfAnotherPeerFailsTheRequesterAlone) {
 }
 
 TEST_P(StatusTest, MessageOfAnotherPeerFailsTheRequesterAlone) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const Pair pair = PairWithReceives();
   ASSERT_THAT(rpma_send(pair.client.conn, of_another_peer.mr(), 0, 8,
                         RPMA_F_COMPLETION_ALWAYS, Context(3)),
@@ -243,7 +246,8 @@ TEST_P(StatusTest, MessageOfAnotherPeerFailsTheRequesterAlone) {
 }
 
 TEST_P(StatusTest, DestinationOfAnotherPeerFailsTheRequesterAlone) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const Pair pair = PairWithReceives();
   pair.server.region->Fill(0xff);
   ASSERT_THAT(
@@ -255,7 +259,8 @@ TEST_P(StatusTest, DestinationOfAnotherPeerFailsTheRequesterAlone) {
 }
 
 TEST_P(StatusTest, SideThatDidNotFailLearnsOfItWhenItSends) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const Pair pair = PairWithReceives();
   const End& server = pair.server;
   ASSERT_THAT(rpma_send(pair.client.conn, of_another_peer.mr(), 0, 8,
@@ -337,7 +342,8 @@ TEST_P(UnwritableReceiveTest, RegionWithoutTheRightFailsBothSides) {
 }
 
 TEST_P(UnwritableReceiveTest, RegionOfAnotherPeerFailsBothSides) {
-  const Region region(client_peer(), 64);
+  const Peer another_peer = NewServerPeer();
+  const Region region(another_peer, 64);
   ExpectRefusedBy(region.mr(), "is in another protection domain");
 }
 
@@ -387,7 +393,8 @@ TEST_P(StatusTest, OtherConnectionsOfThePeersGoOn) {
 }
 
 TEST_P(StatusTest, ANewConnectionWorksAfterAFailure) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   {
     const Pair pair = ConnectedPair();
     ASSERT_THAT(rpma_send(pair.client.conn, of_another_peer.mr(), 0, 8,
@@ -409,7 +416,8 @@ INSTANTIATE_TEST_SUITE_P(, PoisonTest, ::testing::ValuesIn(EmulatedProviders()),
                          ProviderName);
 
 TEST_P(PoisonTest, UndefinedFieldsOfAFailureArePoisoned) {
-  const Region of_another_peer(server_peer(), 64);
+  const Peer another_peer = NewClientPeer();
+  const Region of_another_peer(another_peer, 64);
   const Pair pair = ConnectedPair();
   ASSERT_THAT(rpma_send(pair.client.conn, of_another_peer.mr(), 0, 8,
                         RPMA_F_COMPLETION_ALWAYS, Context(1)),

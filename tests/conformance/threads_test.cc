@@ -160,12 +160,14 @@ TEST_P(CancelledThreadTest, FinishesWhatDoesNotBlock) {
     EXPECT_THAT(server.Recv(1, 0, 8), IsOk());
     EXPECT_THAT(client.Send(2, 0, 8), IsOk());
   }));
+  ASSERT_TRUE(BecomesReadable(CompletionFd(client.cq)));
   EXPECT_TRUE(
       RunCancelled([&] { EXPECT_THAT(rpma_cq_wait(client.cq), IsOk()); }));
   EXPECT_THAT(Poll(client.cq), Succeeded(2, IBV_WC_SEND, client.qp_num));
   EXPECT_THAT(Poll(server.cq), Received(1, 8, server.qp_num));
   EXPECT_TRUE(RunCancelled(
       [&] { EXPECT_THAT(rpma_conn_disconnect(client.conn), IsOk()); }));
+  ASSERT_TRUE(BecomesReadable(EventFd(server.conn)));
   EXPECT_TRUE(RunCancelled([&] {
     rpma_conn_event event = RPMA_CONN_UNDEFINED;
     EXPECT_THAT(rpma_conn_next_event(server.conn, &event), IsOk());

@@ -15,7 +15,7 @@ namespace rpma::test {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kSharedBytes = size_t{256} << 20;
+constexpr size_t kSharedBytes = size_t{16} << 30;
 
 char* shared = nullptr;
 std::mutex mutex;
@@ -38,17 +38,32 @@ char* AllocateShared(size_t size) {
   return begin;
 }
 
+// The next to have them finds zeros.
+void FreeShared(void* pages) {
+  const std::lock_guard lock(mutex);
+  const auto gone = used.find(static_cast<char*>(pages));
+  const auto size = static_cast<size_t>(gone->second - gone->first);
+  if (madvise(pages, size, MADV_REMOVE) != 0) std::abort();
+  used.erase(gone);
+}
+
+void* Map(size_t size, int flags) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                            flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  return memory;
+}
+
+size_t RoundUp(size_t size) { return (size + kPage - 1) / kPage * kPage; }
+
 }  // namespace
 
 void SharePages() {
-  void* const memory = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) std::abort();
-  shared = static_cast<char*>(memory);
+  shared = static_cast<char*>(Map(kSharedBytes, MAP_SHARED));
 }
 
 void* AllocatePages(size_t size) {
-  const size_t rounded = (size + kPage - 1) / kPage * kPage;
+  const size_t rounded = RoundUp(size);
   void* const pages = shared != nullptr ? AllocateShared(rounded)
                                         : std::aligned_alloc(kPage, rounded);
   std::memset(pages, 0, rounded);
@@ -57,8 +72,20 @@ void* AllocatePages(size_t size) {
 
 void FreePages(void* pages) {
   if (shared == nullptr) return std::free(pages);
-  const std::lock_guard lock(mutex);
-  used.erase(static_cast<char*>(pages));
+  FreeShared(pages);
+}
+
+void* AllocateSparsePages(size_t size) {
+  return shared != nullptr ? AllocateShared(RoundUp(size))
+                           : Map(size, MAP_PRIVATE);
+}
+
+void FreeSparsePages(void* pages, size_t size) {
+  if (shared == nullptr) {
+    munmap(pages, size);
+  } else {
+    FreeShared(pages);
+  }
 }
 
 bool AreShared(const void* bytes, size_t size) {

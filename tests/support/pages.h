@@ -16,6 +16,10 @@ void SharePages();
 // Page-aligned zero bytes. Safe to use from any thread.
 void* AllocatePages(size_t size);
 void FreePages(void* pages);
+// The same for sizes that memory has no room for: what nobody touches takes
+// none.
+void* AllocateSparsePages(size_t size);
+void FreeSparsePages(void* pages, size_t size);
 // Whether all `size` bytes are in shared pages, used or not.
 bool AreShared(const void* bytes, size_t size);
 

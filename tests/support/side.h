@@ -29,6 +29,7 @@ class ServersSide {
 // The process of the server's side, if it is another.
 struct OtherProcess {
   bool (*has)(const void* object);
+  int (*id)();
   // Those that are open there, less their duplicates here.
   uint32_t (*count_descriptors)();
 };

@@ -29,16 +29,40 @@ World::World(const WorldOptions& options)
       server_address_(options.server_address),
       client_context_((Emulate(options), DeviceAt(client_address_))),
       server_context_(ServersDeviceAt(server_address_)),
-      census_(fabric()),
-      next_port_(options.first_port) {
-  EXPECT_THAT(rpma_peer_new(client_context_, client_peer_.address()), IsOk());
-  EXPECT_THAT(rpma_peer_new(server_context_, server_peer_.address()), IsOk());
-}
+      next_port_(options.first_port),
+      // Processes that met stay linked: what that takes is not the test's.
+      census_((options.shared ? Meet() : void(), fabric())),
+      client_peer_(NewPeer(client_context_)),
+      server_peer_(NewPeer(server_context_)) {}
 
 void World::Emulate(const WorldOptions& options) {
   if (!options.emulated) return;
   emulation_.emplace(options.profile, options.options);
   if (options.extend) options.extend(*emulation_);
+}
+
+// A request and its rejection come after all that was sent before them.
+void World::Meet() {
+  const std::string port = NewPort();
+  const Peer client = NewClientPeer();
+  const Peer server = NewServerPeer();
+  Endpoint endpoint;
+  EXPECT_THAT(rpma_ep_listen(server, server_address(), port.c_str(),
+                             endpoint.address()),
+              IsOk());
+  ConnReq request;
+  EXPECT_THAT(rpma_conn_req_new(client, server_address(), port.c_str(), nullptr,
+                                request.address()),
+              IsOk());
+  const Conn conn = Connect(std::move(request));
+  endpoint.reset();
+  EXPECT_EQ(NextEvent(conn), RPMA_CONN_REJECTED);
+}
+
+Peer World::NewPeer(ibv_context* context) {
+  Peer peer;
+  EXPECT_THAT(rpma_peer_new(context, peer.address()), IsOk());
+  return peer;
 }
 
 std::string World::NewPort() { return std::to_string(next_port_++); }

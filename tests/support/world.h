@@ -24,6 +24,8 @@ struct WorldOptions {
   bool emulated = true;  // else what RPMA_TRANSPORT names
   std::string profile = "roce";
   std::string options = {};  // more, of the fabric and its device
+  // The options make the fabric one that two processes share.
+  bool shared = false;
   // Called before anything is counted: adds what the world has besides.
   std::function<void(Emulation&)> extend = {};
   std::string client_address = "127.0.0.1";
@@ -53,6 +55,13 @@ class World {
   const char* client_address() const { return client_address_.c_str(); }
   const char* server_address() const { return server_address_.c_str(); }
 
+  // A further peer beside the client's or the server's.
+  Peer NewClientPeer() { return NewPeer(client_context_); }
+  Peer NewServerPeer() { return NewPeer(server_context_); }
+
+  // Lets each process of a shared fabric hear what the other has sent to it.
+  void Meet();
+
   // A port that was not used before.
   std::string NewPort();
 
@@ -71,6 +80,7 @@ class World {
 
  private:
   void Emulate(const WorldOptions& options);
+  static Peer NewPeer(ibv_context* context);
 
   LogGuard log_;
   std::optional<Emulation> emulation_;
@@ -78,10 +88,10 @@ class World {
   const std::string server_address_;
   ibv_context* client_context_;
   ibv_context* server_context_;
+  int next_port_;
   CensusGuard census_;
   Peer client_peer_;
   Peer server_peer_;
-  int next_port_;
 };
 
 }  // namespace rpma::test

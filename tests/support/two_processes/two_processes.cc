@@ -23,6 +23,7 @@ uint32_t CountInHelper() {
 }
 
 constexpr OtherProcess kHelper = {.has = &two_processes::IsFar,
+                                  .id = &two_processes::HelperPid,
                                   .count_descriptors = &CountInHelper};
 
 }  // namespace
