@@ -39,16 +39,16 @@ class FarLink : public std::enable_shared_from_this<FarLink> {
                     std::span<const Piece> payload) = 0;
   // Data found no room in lane kRequests. Waits, for microseconds, while the
   // peer is about to make some. False: it is not.
-  virtual bool AwaitRoom() { return false; }
+  virtual bool AwaitRoom() = 0;
+  // Nor did AwaitRoom() see any made: FarEnds::OnRoom() is called once, when
+  // there is room for the largest record, which may be now.
+  virtual void WantRoom() = 0;
   // How much was sent in lane kRequests so far, in units of its own; and
   // whether the peer has handled that much.
-  virtual uint64_t Sent() { return 0; }
-  virtual bool IsHandled(uint64_t /*sent*/) { return true; }
+  virtual uint64_t Sent() = 0;
+  virtual bool IsHandled(uint64_t sent) = 0;
   // Nothing comes and nothing goes any more.
   virtual bool is_dead() const = 0;
-  // Nor did it find any later: FarEnds::OnRoom() is called once, when there is
-  // room for the largest record, which may be now.
-  virtual void WantRoom() = 0;
 };
 
 // What is at this end of the links. The caller holds no lock of the emulator,
@@ -96,9 +96,10 @@ class Progress {
  public:
   virtual ~Progress() = default;
 
-  // Handles data that came. Neither blocks nor allocates, besides what the
-  // aftermath of a failed request does; messages of the CM are left to another
-  // thread. Cheap if nothing came.
+  // Handles data that came. Does not block, besides for microseconds in
+  // FarLink::AwaitRoom(), nor allocate, besides what the aftermath of a failed
+  // request does; messages of the CM are left to another thread. Cheap if
+  // nothing came.
   virtual void Poll() = 0;
   // The caller is about to sleep until something comes, and will not Poll().
   virtual void BeforeSleep() = 0;

@@ -76,7 +76,11 @@ Verdict QueuePair::Impl::ReachFar(Request& request, bool hold, uint8_t flags,
   return NotServed(Outcome::kSent);
 }
 
+// Whoever calls holds the queue pair, and may be the thread that serves all
+// links: OnRoom() sends the rest of what is longer.
 bool QueuePair::Impl::SendParts() {
+  constexpr int kMostWaits = 32;
+  int waits = 0;
   const Request& request = *flight.request;
   FarLink& link = far->link();
   const bool has_data = request.operation != Operation::kRead &&
@@ -88,7 +92,7 @@ bool QueuePair::Impl::SendParts() {
         has_data ? gather.Slice(flight.sent, part) : std::span<const Piece>();
     while (!link.Send(wire::Lane::kRequests, message, payload)) {
       if (link.is_dead()) return false;
-      if (link.AwaitRoom()) continue;
+      if (waits++ < kMostWaits && link.AwaitRoom()) continue;
       wait = Wait::kRoom;
       link.WantRoom();
       return true;

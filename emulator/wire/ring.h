@@ -60,7 +60,7 @@ class RingProducer {
   bool Write(const Message& message, std::span<const Piece> payload,
              size_t spare);
   bool HasRoom(size_t bytes);
-  // The peer has read more than was known when Write() last failed.
+  // The peer has read more than is known here.
   bool HasPeerMoved() const {
     return memory_.position->read.load(std::memory_order_relaxed) != read_;
   }

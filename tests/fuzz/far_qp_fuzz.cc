@@ -95,7 +95,10 @@ class PeerLink final : public FarLink {
     return true;
   }
   bool is_dead() const override { return dead; }
+  bool AwaitRoom() override { return false; }
   void WantRoom() override {}
+  uint64_t Sent() override { return 0; }
+  bool IsHandled(uint64_t) override { return true; }
 
   bool dead = false;
   bool full = false;

@@ -153,6 +153,18 @@ TEST_F(PartsTest, NothingIsPinnedWhileAWriteWaitsForRoom) {
   EXPECT_EQ(pair_.server.qp->State(), IBV_QPS_RTS);
 }
 
+TEST_F(PartsTest, AWriteDoesNotAwaitAllItsRoomAtOnce) {
+  TakeOver();
+  pair_.link.client().SetCapacity(wire::kMaxRecord);
+  int waits = 0;
+  pair_.link.client().await_room = [&] { return ++waits < 10'000; };
+  ASSERT_EQ(pair_.Rdma(1, IBV_WR_RDMA_WRITE, ours_, theirs_), 0);
+  EXPECT_LT(waits, 100);
+  LetGo();
+  EXPECT_EQ(pair_.client.AwaitSend().status, IBV_WC_SUCCESS);
+  EXPECT_EQ(theirs_.bytes, ours_.bytes);
+}
+
 TEST_F(PartsTest, ATargetThatGoesBetweenPartsRefusesTheRest) {
   TakeOver();
   ASSERT_EQ(pair_.Rdma(1, IBV_WR_RDMA_WRITE, ours_, theirs_), 0);
@@ -276,7 +288,10 @@ class WitnessLink final : public FarLink {
     return true;
   }
   bool is_dead() const override { return false; }
+  bool AwaitRoom() override { return false; }
   void WantRoom() override {}
+  uint64_t Sent() override { return 0; }
+  bool IsHandled(uint64_t) override { return true; }
 
   std::vector<size_t> received_when_answered;
 

@@ -29,8 +29,14 @@ class QueuedLink final : public FarLink {
   bool Send(Lane lane, const wire::Message& message,
             std::span<const Piece> payload) override;
   bool is_dead() const override { return dead_; }
+  bool AwaitRoom() override { return await_room(); }
   void WantRoom() override { wants_room_ = true; }
+  // For messages of the CM, which do not come here.
+  uint64_t Sent() override { return 0; }
+  bool IsHandled(uint64_t) override { return true; }
 
+  // Whether the peer is about to make room.
+  std::function<bool()> await_room = [] { return false; };
   void Die() { dead_ = true; }
   // Of requests, in bytes.
   void SetCapacity(size_t bytes) { capacity_ = bytes; }

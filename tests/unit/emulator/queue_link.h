@@ -54,6 +54,7 @@ class QueueLink final : public FarLink {
     return records_.size() <= sent_ - sent;
   }
   bool is_dead() const override { return is_dead_; }
+  bool AwaitRoom() override { return false; }
   void WantRoom() override {}
 
   void Fill(bool is_full) { is_full_ = is_full; }

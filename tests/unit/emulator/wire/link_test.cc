@@ -118,6 +118,34 @@ TEST_F(LinkTest, DataLeavesRoomForTheCm) {
   EXPECT_EQ(messages, kRoomForCm / SizeInRing(sizeof(Head) + sizeof(CmBody)));
 }
 
+TEST_F(LinkTest, AwaitsRoomWhileThePeerMakesSome) {
+  while (SendWrite(*a_, 1, std::string(kMaxPart, 'x'))) {
+  }
+  EXPECT_FALSE(a_->AwaitRoom());
+  EXPECT_EQ(Drain(*b_), Link::Drained::kAll);
+  EXPECT_TRUE(a_->AwaitRoom());
+  EXPECT_TRUE(SendWrite(*a_, 1, std::string(kMaxPart, 'x')));
+  a_->Abandon();
+  EXPECT_FALSE(a_->AwaitRoom());
+}
+
+TEST_F(LinkTest, KnowsWhatThePeerHasHandled) {
+  EXPECT_TRUE(SendDreq(*a_, 1));
+  const uint64_t first = a_->Sent();
+  EXPECT_TRUE(SendDreq(*a_, 2));
+  const uint64_t second = a_->Sent();
+  EXPECT_FALSE(a_->IsHandled(first));
+  EXPECT_EQ(Drain(*b_, true, 1), Link::Drained::kLimit);
+  EXPECT_TRUE(a_->IsHandled(first));
+  EXPECT_FALSE(a_->IsHandled(second));
+  EXPECT_EQ(Drain(*b_), Link::Drained::kAll);
+  EXPECT_TRUE(a_->IsHandled(second));
+  EXPECT_TRUE(SendDreq(*a_, 3));
+  const uint64_t third = a_->Sent();
+  a_->Abandon();
+  EXPECT_TRUE(a_->IsHandled(third));
+}
+
 TEST_F(LinkTest, ARequestWaitsUntilItsReplyHasRoom) {
   while (SendReply(*b_, 1, std::string(kMaxPart, 'x'))) {
   }
