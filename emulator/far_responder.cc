@@ -134,7 +134,9 @@ void QueuePair::Impl::ExplainFar(const FarRequest& from, const Verdict& verdict,
     std::snprintf(text, sizeof(text), "%s %s", reason.device, reason.trouble);
   }
   if (verdict.outcome != Outcome::kFailed || from.Has(wire::kHold)) return;
-  self.Explain(text, sizeof(text));
+  // Not what Explain() says: the requester may have failed meanwhile.
+  WriteExplanation(RequestOf(from.message.request), reason, device.regions(),
+                   text);
 }
 
 std::optional<Verdict> QueuePair::Impl::ServeFar(FarRequest& from,

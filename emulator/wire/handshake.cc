@@ -181,8 +181,12 @@ Heard ReceiveHello(int socket, const Token& own, Token* peer,
   message.msg_controllen = sizeof(control);
   const ssize_t size = Receive(socket, &message);
   if (size < 0 && IsNothingYet(errno)) return Heard::kNothing;
-
-  if (size <= 0) return Heard::kGone;
+  if (size == 0 || (size < 0 && errno == ECONNRESET)) return Heard::kGone;
+  if (size < 0) {
+    *goodbye = GoodbyeReason::kResources;
+    *why = std::strerror(errno);
+    return Heard::kRefused;
+  }
   *goodbye = GoodbyeReason::kRubbish;
   const size_t descriptors = TakeDescriptors(message, memory);
   *why = CheckHello(hello, static_cast<size_t>(size), own, peer, goodbye);

@@ -137,8 +137,11 @@ uint64_t Link::Sent() {
 
 bool Link::IsHandled(uint64_t sent) {
   if (is_dead()) return true;
-  const std::lock_guard lock(requests_out_->mutex);
-  return is_dead() || requests_out_->producer.IsRead(sent);
+  LaneOut& out = Out(Lane::kRequests);
+  const std::lock_guard lock(out.mutex);
+  if (is_dead() || out.producer.IsRead(sent)) return true;
+  if (out.producer.is_broken()) is_broken_.store(true);
+  return false;
 }
 
 bool Link::HasRoom(Lane lane, size_t bytes) {

@@ -37,7 +37,8 @@ class Link final : public FarLink {
   static std::shared_ptr<Link> Offer(Descriptor socket, const Token& own,
                                      const Token& peer, std::string* why);
   // The acceptor's end, which the socket's Hello opens. kNothing: it has not
-  // come yet, and *socket stays; kRefused: the peer is told, and *why says why.
+  // come yet, and *socket stays; kRefused: the peer is told, and *why says why;
+  // kGone: there is nobody to tell.
   static Heard Accept(Descriptor* socket, const Token& own,
                       std::shared_ptr<Link>* link, std::string* why);
   ~Link() override = default;
