@@ -171,12 +171,15 @@ void MeasureWake(const Effort& effort, Board& board) {
       board,
       [&](Side& side) {
         side.PostReceive();
-        // The last message says that it is the last.
+        // The last message says that it is the last. It may come, into the
+        // receive posted ahead, as soon as the one before is answered.
+        bool goes_on;
         do {
           side.PostReceive();
           side.SleepUntilReceived();
+          goes_on = side.target().load() == kGoOn;
           side.Send();
-        } while (side.target().load() == kGoOn);
+        } while (goes_on);
       },
       [&](Side& side) {
         Times times(effort.wakes, effort.limit);

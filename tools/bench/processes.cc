@@ -68,6 +68,9 @@ void RunInProcesses(const std::vector<std::function<void()>>& bodies) {
     int status = 0;
     const pid_t ended = waitpid(-1, &status, 0);
     if (ended < 0 && errno == EINTR) continue;
+    if (ended < 0) {
+      throw std::system_error(errno, std::generic_category(), "waitpid");
+    }
     std::erase(children, ended);
     if (status == 0 || !failure.empty()) continue;
     failure = Describe(status);

@@ -134,6 +134,10 @@ void Side::Disconnect() { BENCH_CHECK(rpma_conn_disconnect(connection_)); }
 void Side::AwaitClosed() {
   rpma_conn_event event;
   BENCH_CHECK(rpma_conn_next_event(connection_, &event));
+  if (event != RPMA_CONN_CLOSED) {
+    throw std::runtime_error(std::string("instead of RPMA_CONN_CLOSED came ") +
+                             rpma_utils_conn_event_2str(event));
+  }
 }
 
 void Side::Write(size_t length) {

@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,15 +42,17 @@ bool IsInstalled() {
 }
 
 // Nobody else is likely to take it before it is used.
-std::string FreePort() {
+std::optional<std::string> FreePort() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
-  bind(listener, reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
+  auto* const place = reinterpret_cast<sockaddr*>(&address);
+  const bool is_found = bind(listener, place, length) == 0 &&
+                        getsockname(listener, place, &length) == 0;
   close(listener);
+  if (!is_found) return std::nullopt;
   return std::to_string(ntohs(address.sin_port));
 }
 
@@ -74,9 +78,11 @@ pid_t Start(std::vector<std::string> arguments, int output) {
 
 bool Succeeds(pid_t child) {
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0;
+  pid_t ended;
+  do {
+    ended = waitpid(child, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  return ended == child && status == 0;
 }
 
 bool RunClient(const std::vector<std::string>& arguments, std::string* output) {
@@ -111,9 +117,10 @@ std::optional<double> ParseMedian(const std::string& output) {
 
 std::optional<double> Median(const std::vector<std::string>& test,
                              uint64_t count) {
-  const std::string port = FreePort();
-  const pid_t server = Start({"-p", port}, -1);
-  std::vector<std::string> arguments{"127.0.0.1", "-p", port, "-f", "-v"};
+  const std::optional<std::string> port = FreePort();
+  if (!port.has_value()) return std::nullopt;
+  const pid_t server = Start({"-p", *port}, -1);
+  std::vector<std::string> arguments{"127.0.0.1", "-p", *port, "-f", "-v"};
   arguments.insert(arguments.end(), test.begin(), test.end());
   const std::string warm_up = std::to_string(std::max<uint64_t>(count / 10, 1));
   arguments.insert(arguments.end(),
