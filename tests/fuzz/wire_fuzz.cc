@@ -100,7 +100,7 @@ class Reader {
     const size_t size = std::min(bytes.size(), kRingBytes - offset);
     std::memcpy(&ring_.bytes[offset], bytes.data(), size);
   }
-  // It publishes a word, or a record of so many lines, where the reader is.
+  // It publishes a word, or a pad of so many lines, where the reader is.
   void Publish(uint64_t word) {
     const size_t offset = ring_.position.read % kRingBytes;
     std::memcpy(&ring_.bytes[offset], &word, sizeof(word));

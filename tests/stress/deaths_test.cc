@@ -95,6 +95,7 @@ class DeathsTest : public testing::TestWithParam<const char*> {
   std::optional<Survivor> survivor_;
   Endpoint endpoint_;
   Toll toll_;
+  size_t killed_ = 0;
   size_t established_ = 0;
   std::chrono::nanoseconds longest_{0};
 };
@@ -158,7 +159,9 @@ void DeathsTest::Survive(const Story& story) {
     if (witness->was_established()) ++established_;
     longest_ = std::max(longest_, witness->time_to_event());
   }
-  peer.AwaitEnd();
+  const bool is_killed = peer.AwaitEnd();
+  if (is_killed) ++killed_;
+  EXPECT_TRUE(story.death != Death::kNone || !is_killed);
   peer.Hear();
   toll_.Add(peer.last_step());
 }
@@ -193,13 +196,16 @@ TEST_P(DeathsTest, AreSurvived) {
                  testing::PrintToString(story));
     Survive(story);
   }
+  // Some exit, and some have done all before their moment comes.
+  EXPECT_GT(killed_, deaths / 4);
+  EXPECT_GT(established_, deaths / 4);
   SurviveThoseThatDoNotDie();
   const Holdings after = TakeStock();
   ExpectNothingLeft(before, after);
   EXPECT_EQ(FilesIn(FabricFolder(GetParam())), files);
   std::cout << "before: " << testing::PrintToString(before)
             << "\nafter:  " << testing::PrintToString(after)
-            << "\nestablished: " << established_
+            << "\nkilled: " << killed_ << "; established: " << established_
             << "; longest from a death to its event: "
             << longest_.count() / 1000 << " us\nlast steps:";
   toll_.Print();

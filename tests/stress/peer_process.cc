@@ -26,7 +26,9 @@ bool IsReadable(int fd, int timeout_ms) {
 
 PeerProcess::PeerProcess(const Story& story, const std::string& port) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) ADD_FAILURE() << "no pipe";
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe2");
+  }
   std::string text = ToText(story);
   std::string number = std::to_string(ends[1]);
   std::string program = "/proc/self/exe";
@@ -41,8 +43,11 @@ PeerProcess::PeerProcess(const Story& story, const std::string& port) {
     execv(program.c_str(), arguments);
     _exit(127);
   }
-  if (pid_ < 0) ADD_FAILURE() << "no process";
   close(ends[1]);
+  if (pid_ < 0) {
+    close(ends[0]);
+    throw std::system_error(errno, std::generic_category(), "fork");
+  }
   report_ = ends[0];
 }
 
@@ -78,7 +83,7 @@ bool PeerProcess::AwaitStep(Step step) {
 
 void PeerProcess::Signal(int signal) const { kill(pid_, signal); }
 
-void PeerProcess::AwaitEnd() {
+bool PeerProcess::AwaitEnd() {
   int status = -1;
   EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
   pid_ = 0;
@@ -86,6 +91,7 @@ void PeerProcess::AwaitEnd() {
   EXPECT_TRUE(is_killed || status == 0)
       << "the peer ends with status " << status << " after "
       << NameOf(last_step_);
+  return is_killed;
 }
 
 }  // namespace rpma::test

@@ -33,7 +33,8 @@ class PeerProcess {
 
   void Signal(int signal) const;
   // Waits for its end, which is by exit(0) or by SIGKILL: others fail the test.
-  void AwaitEnd();
+  // Whether it was killed.
+  bool AwaitEnd();
 
  private:
   pid_t pid_ = 0;

@@ -82,7 +82,7 @@ void* AllocateSparsePages(size_t size) {
 
 void FreeSparsePages(void* pages, size_t size) {
   if (shared == nullptr) {
-    munmap(pages, size);
+    if (munmap(pages, size) != 0) std::abort();
   } else {
     FreeShared(pages);
   }
