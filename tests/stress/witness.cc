@@ -179,7 +179,8 @@ void Witness::Disconnect() {
   EXPECT_THAT(rpma_conn_disconnect(end_.conn), IsOk());
   AwaitCompletions(/*of_receives=*/true);
   EXPECT_EQ(receives_, ExpectedEnd(receives_, /*is_flushed=*/true));
-  EXPECT_TRUE(HasFailed(receives_));
+  // Messages that came before the end may have taken all.
+  EXPECT_TRUE(HasFailed(receives_) || story_.of_peer == Operation::kSend);
   const Clock::time_point start = Clock::now();
   end_.conn.reset();
   EXPECT_LT(Clock::now() - start, kPromptly);
