@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files as -c opt builds them, whatever the build around them."""
 
+# Programs are compiled as shared libraries are: nothing is compiled twice.
 def _opt_impl(_settings, _attr):
-    return {"//command_line_option:compilation_mode": "opt"}
+    return {
+        "//command_line_option:compilation_mode": "opt",
+        "//command_line_option:force_pic": True,
+    }
 
 _opt = transition(
     implementation = _opt_impl,
     inputs = [],
-    outputs = ["//command_line_option:compilation_mode"],
+    outputs = [
+        "//command_line_option:compilation_mode",
+        "//command_line_option:force_pic",
+    ],
 )
 
 def _optimised_impl(ctx):
