@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,7 @@ class DeathsTest : public testing::TestWithParam<const char*> {
     endpoint_ = survivor_->Listen();
     const int fd = EndpointFd(endpoint_);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    sockets_at_rest_ = CountSockets();
   }
 
   static bool IsIwarp() { return GetParam() == std::string("iwarp"); }
@@ -85,6 +87,7 @@ class DeathsTest : public testing::TestWithParam<const char*> {
   // One peer lives and dies.
   void Survive(const Story& story);
   void SurviveThoseThatDoNotDie();
+  Holdings StockAtRest() const;
   static void ExpectNothingLeft(const Holdings& before, const Holdings& after);
   std::optional<Witness> NextConnection(const Story& story, PeerProcess& peer);
   std::optional<Witness> ConnectTo(const Story& story, PeerProcess& peer);
@@ -94,6 +97,7 @@ class DeathsTest : public testing::TestWithParam<const char*> {
   Emulation emulation_{GetParam(), FabricOptions(GetParam())};
   std::optional<Survivor> survivor_;
   Endpoint endpoint_;
+  long sockets_at_rest_ = 0;
   Toll toll_;
   size_t killed_ = 0;
   size_t established_ = 0;
@@ -172,6 +176,17 @@ void DeathsTest::SurviveThoseThatDoNotDie() {
   }
 }
 
+// A link is given up soon after its peer is gone, but not at once.
+Holdings DeathsTest::StockAtRest() const {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (CountSockets() > sockets_at_rest_ &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  return TakeStock();
+}
+
 void DeathsTest::ExpectNothingLeft(const Holdings& before,
                                    const Holdings& after) {
   EXPECT_EQ(after.descriptors, before.descriptors);
@@ -185,7 +200,7 @@ void DeathsTest::ExpectNothingLeft(const Holdings& before,
 TEST_P(DeathsTest, AreSurvived) {
   const std::vector<std::string> files = FilesIn(FabricFolder(GetParam()));
   SurviveThoseThatDoNotDie();
-  const Holdings before = TakeStock();
+  const Holdings before = StockAtRest();
   const uint64_t deaths = FromEnvironment(
       "RPMA_DEATHS", IsUnderSanitizer() ? kDeathsUnderSanitizer : kDeaths);
   const uint64_t seed = FromEnvironment("RPMA_DEATHS_SEED", 1);
@@ -200,7 +215,7 @@ TEST_P(DeathsTest, AreSurvived) {
   EXPECT_GT(killed_, deaths / 4);
   EXPECT_GT(established_, 0u);
   SurviveThoseThatDoNotDie();
-  const Holdings after = TakeStock();
+  const Holdings after = StockAtRest();
   ExpectNothingLeft(before, after);
   EXPECT_EQ(FilesIn(FabricFolder(GetParam())), files);
   std::cout << "before: " << testing::PrintToString(before)

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace rpma::test {
 namespace {
@@ -30,6 +31,16 @@ long ResidentBytes() {
 }
 
 }  // namespace
+
+long CountSockets() {
+  const std::filesystem::directory_iterator entries("/proc/self/fd");
+  return std::count_if(begin(entries), end(entries), [](const auto& entry) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(entry, gone)
+        .string()
+        .starts_with("socket:");
+  });
+}
 
 Holdings TakeStock() {
   return {.descriptors = CountEntries("/proc/self/fd"),

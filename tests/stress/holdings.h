@@ -19,6 +19,8 @@ struct Holdings {
 };
 
 Holdings TakeStock();
+// Of its descriptors.
+long CountSockets();
 void PrintTo(const Holdings& holdings, std::ostream* out);
 
 // The names of the files in a folder, sorted.
