@@ -11,8 +11,10 @@ def _flags(ctx, toolchain):
     flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + RPMA_COPTS
     flags += ["-x", "c++-header"]
     if toolchain.compiler == "clang":
-        # A checkout with other times is no reason to compile it anew.
-        flags += ["-Xclang", "-fno-pch-timestamp"]
+        # It is used in sandboxes, where what it includes has other times, and other paths: they
+        # are relative to the folder that _compile() adds.
+        flags += ["-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp"]
+        flags += ["-Xclang", "-relocatable-pch"]
     return flags
 
 def _compile(ctx, header, precompiled, context):
@@ -32,13 +34,15 @@ def _compile(ctx, header, precompiled, context):
         system_include_directories = context.system_includes,
         use_pic = True,
     )
-    ctx.actions.run(
+    compiler = cc_common.get_tool_for_action(
+        feature_configuration = features,
+        action_name = CPP_COMPILE_ACTION_NAME,
+    )
+    folder = ' -Xclang -isysroot -Xclang "$PWD"' if toolchain.compiler == "clang" else ""
+    ctx.actions.run_shell(
         mnemonic = "CppPrecompile",
-        executable = cc_common.get_tool_for_action(
-            feature_configuration = features,
-            action_name = CPP_COMPILE_ACTION_NAME,
-        ),
-        arguments = cc_common.get_memory_inefficient_command_line(
+        command = '"$@"' + folder,
+        arguments = [compiler] + cc_common.get_memory_inefficient_command_line(
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
             variables = variables,
