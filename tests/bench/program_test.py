@@ -12,8 +12,9 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 IDS = ["write_8_one_way", "write_8_completed", "write_8_completed_p99", "wake", "write_1m",
        "write_1m_best", "memcpy_1m", "write_1m_share", "idle_cpu", "write_8_rate",
        "write_1m_inside", "write_1m_inside_share", "connection_rate"]
-WITH_TARGETS = {"write_8_one_way", "write_8_completed", "wake", "write_1m_share", "idle_cpu",
+WITH_TARGETS = {"write_8_one_way", "wake", "write_1m_share", "idle_cpu",
                 "write_8_rate", "write_1m_inside_share", "connection_rate"}
+MACHINE_IDS = {"write_8_one_way", "wake", "write_1m", "write_1m_share"}
 UCX_IDS = {"write_8_one_way", "wake", "write_1m", "write_1m_share"}
 UCX_PERFTEST = """#!/bin/sh
 [ "$1" = 127.0.0.1 ] || exec sleep 60
@@ -37,6 +38,9 @@ class ProgramTest(unittest.TestCase):
         for row in rows:
             self.assertEqual("target" in row, "met" in row, row)
             self.assertNotIn("ucx", row)
+            self.assertEqual("machine" in row, row["id"] in MACHINE_IDS, row)
+            if "machine" in row:
+                self.assertGreater(row["machine"], 0, row)
             if row["id"] != "idle_cpu":
                 self.assertGreater(row["value"], 0, row)
 

@@ -36,6 +36,10 @@ std::string Number(double value, int digits) {
   return Format("%.*f", digits, value);
 }
 
+std::string NumberOrDash(std::optional<double> value, int digits) {
+  return value ? Number(*value, digits) : "-";
+}
+
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -61,12 +65,12 @@ std::vector<Row> MakeRows(Figures& figures, const UcxFigures& ucx) {
        .unit = "us",
        .value = at(Figure::kWriteOneWay),
        .target = 1,
+       .machine = at(Figure::kMachineOneWay),
        .ucx = ucx.one_way},
       {.id = "write_8_completed",
        .text = "2 processes: 8 bytes written until completed, p50",
        .unit = "us",
-       .value = at(Figure::kWriteCompleted),
-       .target = 1},
+       .value = at(Figure::kWriteCompleted)},
       {.id = "write_8_completed_p99",
        .text = "2 processes: 8 bytes written until completed, p99",
        .unit = "us",
@@ -76,11 +80,13 @@ std::vector<Row> MakeRows(Figures& figures, const UcxFigures& ucx) {
        .unit = "us",
        .value = at(Figure::kWake),
        .target = 15,
+       .machine = at(Figure::kMachineWake),
        .ucx = ucx.wake},
       {.id = "write_1m",
        .text = "2 processes: 1 MiB written until completed, p50",
        .unit = "GB/s",
        .value = Gigabytes(at(Figure::kBulk)),
+       .machine = Gigabytes(at(Figure::kMachineBulk)),
        .ucx = Gigabytes(ucx.bulk)},
       {.id = "write_1m_best",
        .text = "2 processes: 1 MiB written until completed, best",
@@ -97,6 +103,7 @@ std::vector<Row> MakeRows(Figures& figures, const UcxFigures& ucx) {
        .digits = 0,
        .target = 80,
        .is_at_least = true,
+       .machine = Share(memcpy_time, at(Figure::kMachineBulk)),
        .ucx = Share(memcpy_time, ucx.bulk)},
       {.id = "idle_cpu",
        .text = "2 processes: processor time of both in an idle second",
@@ -131,14 +138,15 @@ std::vector<Row> MakeRows(Figures& figures, const UcxFigures& ucx) {
 }
 
 std::string ToPlainText(const std::vector<Row>& rows, const std::string& note) {
-  std::string text = Format("%-57s %9s %-5s %-9s %-7s %9s\n", "", "librpma", "",
-                            "target", "", "UCX shm");
+  std::string text = Format("%-57s %9s %-5s %-9s %-7s %9s %9s\n", "", "librpma",
+                            "", "target", "", "machine", "UCX shm");
   for (const Row& row : rows) {
-    text += Format("%-57s %9s %-5s %-9s %-7s %9s\n", row.text.c_str(),
+    text += Format("%-57s %9s %-5s %-9s %-7s %9s %9s\n", row.text.c_str(),
                    Number(row.value, row.digits).c_str(), row.unit.c_str(),
                    TargetOf(row).c_str(),
                    !row.target ? "" : (row.IsMet() ? "met" : "MISSED"),
-                   row.ucx ? Number(*row.ucx, row.digits).c_str() : "-");
+                   NumberOrDash(row.machine, row.digits).c_str(),
+                   NumberOrDash(row.ucx, row.digits).c_str());
   }
   const auto missed = std::count_if(
       rows.begin(), rows.end(), [](const Row& row) { return !row.IsMet(); });
@@ -159,6 +167,7 @@ std::string ToJson(const std::vector<Row>& rows, const std::string& note) {
           Format(", \"target\": %s, \"met\": %s", Quoted(TargetOf(row)).c_str(),
                  row.IsMet() ? "true" : "false");
     }
+    if (row.machine) text += Format(", \"machine\": %.6g", *row.machine);
     if (row.ucx) text += Format(", \"ucx\": %.6g", *row.ucx);
     text += "}";
   }

@@ -52,6 +52,10 @@ enum class Figure : size_t {
   kBulkInside,
   kMemcpyInside,
   kConnectionRate,
+  // Two processes with shared memory and no library.
+  kMachineOneWay,  // until the other process sees a cache line; median
+  kMachineWake,    // of a process that sleeps in the kernel; median
+  kMachineBulk,    // 1 MiB copied into a ring and out of it; median
   kCount,
 };
 
@@ -75,7 +79,9 @@ struct Row {
   int digits = 2;
   std::optional<double> target = {};  // at most, or at least
   bool is_at_least = false;
-  std::optional<double> ucx = {};  // in the same unit
+  // In the same unit.
+  std::optional<double> machine = {};
+  std::optional<double> ucx = {};
 
   bool IsMet() const {
     return !target || (is_at_least ? value >= *target : value <= *target);

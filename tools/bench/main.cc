@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "tools/bench/figures.h"
+#include "tools/bench/machine.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
 #include "tools/bench/processes.h"
@@ -56,7 +57,7 @@ void Show(const char* what) {
 void Measure(const Options& options) {
   const MeetingPlace place;
   const Effort& effort = options.quick ? kQuickEffort : kFullEffort;
-  Board& board = MakeBoard();
+  Board& board = MakeShared<Board>();
   Show("two processes: 8 bytes");
   MeasureOneWay(effort, board);
   MeasureCompleted(effort, board);
@@ -68,6 +69,8 @@ void Measure(const Options& options) {
   MeasureIdle(effort, board);
   Show("one process");
   MeasureInside(effort, board);
+  Show("the machine");
+  MeasureMachine(effort, board);
   std::string note = "UCX is left out.";
   UcxFigures ucx;
   if (options.ucx) {

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -79,13 +78,13 @@ void RunInProcesses(const std::vector<std::function<void()>>& bodies) {
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 
-Board& MakeBoard() {
-  void* const mapped = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+void* MapShared(size_t size) {
+  void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
     throw std::system_error(errno, std::generic_category(), "mmap");
   }
-  return *new (mapped) Board{};
+  return mapped;
 }
 
 }  // namespace rpma::bench

@@ -6,7 +6,9 @@
 #define RPMA_TOOLS_BENCH_PROCESSES_H_
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
+#include <new>
 #include <vector>
 
 #include "tools/bench/figures.h"
@@ -27,8 +29,14 @@ struct Board {
 // are killed then.
 void RunInProcesses(const std::vector<std::function<void()>>& bodies);
 
-// The board, in memory that children share.
-Board& MakeBoard();
+// Memory that children share, all 0. It stays as long as the program. Throws
+// std::system_error if there is none.
+void* MapShared(size_t size);
+
+template <typename T>
+T& MakeShared() {
+  return *new (MapShared(sizeof(T))) T{};
+}
 
 }  // namespace rpma::bench
 
