@@ -3,14 +3,33 @@
 
 #include "emulator/completion_queue.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 #include "emulator/device.h"
 #include "emulator/far_link.h"
 #include "emulator/fault_injector.h"
 
 namespace rpma::emu {
+namespace {
+
+// For a thread that was woken by the holder of the lock, who still holds it for
+// a moment: to sleep again would take longer than to let the other go on.
+std::unique_lock<std::mutex> LockAfterWaking(std::mutex& mutex) {
+  constexpr int kMostYields = 32;
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (int i = 0; i < kMostYields && !lock.owns_lock(); ++i) {
+    sched_yield();
+    (void)lock.try_lock();
+  }
+  if (!lock.owns_lock()) lock.lock();
+  return lock;
+}
+
+}  // namespace
 
 CompletionChannel::CompletionChannel(ibv_context* device_context,
                                      Device* device)
@@ -57,7 +76,7 @@ CompletionQueue* CompletionChannel::ForeignCq() {
 }
 
 CompletionQueue* CompletionChannel::Pop() {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = LockAfterWaking(mutex_);
   if (first_ == nullptr) return nullptr;
   if (CompletionQueue* const foreign = ForeignCq()) return foreign;
   CompletionQueue& popped = *first_;
@@ -130,7 +149,7 @@ CompletionQueue::~CompletionQueue() {
 }
 
 CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (overrun_.load(std::memory_order_relaxed)) return PushResult::kLost;
   const bool finds_it_full =
       faults_ != nullptr && faults_->active() && faults_->OnCompletion();
@@ -150,6 +169,8 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
                                  (cqe_in.solicited || cqe_in.wc.status != 0));
   if (wakes) {
     armed_ = Armed::kNo;
+    // Whoever is woken polls at once. The caller's queue pair keeps the CQ.
+    lock.unlock();
     if (channel != nullptr) completion_channel()->Push(*this);
   }
   return PushResult::kOk;

@@ -50,7 +50,7 @@ struct Goodbye {
 
 // A record starts at a multiple of this.
 inline constexpr size_t kRecordAlignment = 64;
-inline constexpr uint32_t kMaxPart = 65536;  // bytes of payload
+inline constexpr uint32_t kMaxPart = 32768;  // bytes of payload
 inline constexpr uint32_t kMaxRecord = 64 + kMaxPart;
 inline constexpr size_t kMaxText = 319;  // bytes of an explanation
 

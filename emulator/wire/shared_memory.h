@@ -14,7 +14,7 @@
 
 namespace rpma::emu::wire {
 
-inline constexpr uint32_t kRingBytes = 512 * 1024;
+inline constexpr uint32_t kRingBytes = 256 * 1024;
 
 enum class Side : uint8_t { kConnector, kAcceptor };
 constexpr Side Other(Side side) {

@@ -16,7 +16,7 @@
 namespace rpma::emu::wire {
 namespace {
 
-constexpr size_t kRingBytes = 256 * 1024;
+constexpr size_t kRingBytes = 4 * size_t{kMaxPart};
 
 class RingTest : public ::testing::Test {
  protected:
