@@ -20,12 +20,12 @@ namespace {
 // a moment: to sleep again would take longer than to let the other go on.
 std::unique_lock<std::mutex> LockAfterWaking(std::mutex& mutex) {
   constexpr int kMostYields = 32;
-  std::unique_lock lock(mutex, std::try_to_lock);
-  for (int i = 0; i < kMostYields && !lock.owns_lock(); ++i) {
+  std::unique_lock lock(mutex, std::defer_lock);
+  for (int i = 0; i < kMostYields; ++i) {
+    if (lock.try_lock()) return lock;
     sched_yield();
-    (void)lock.try_lock();
   }
-  if (!lock.owns_lock()) lock.lock();
+  lock.lock();
   return lock;
 }
 
@@ -169,8 +169,7 @@ CompletionQueue::PushResult CompletionQueue::Push(const Cqe& cqe_in) {
                                  (cqe_in.solicited || cqe_in.wc.status != 0));
   if (wakes) {
     armed_ = Armed::kNo;
-    // Whoever is woken polls at once. The caller's queue pair keeps the CQ.
-    lock.unlock();
+    lock.unlock();  // whoever is woken polls at once
     if (channel != nullptr) completion_channel()->Push(*this);
   }
   return PushResult::kOk;

@@ -89,7 +89,7 @@ struct Cqe {
 };
 
 // Threads: all calls, any thread. The lock order is requester SQ, responder
-// RQ/SRQ, CQ, channel.
+// RQ/SRQ, and then the CQ or its channel.
 class CompletionQueue final : public ibv_cq {
  public:
   // `capacity` is what the device made of the size asked for (ibv_cq::cqe).
@@ -105,6 +105,9 @@ class CompletionQueue final : public ibv_cq {
     kOverrun,  // just now: the caller moves the QP to ERR
     kLost,     // overrun before, or the profile drops silently
   };
+  // Who polls may find the completion a little before its event is there.
+  // REQUIRES: the lock of a queue pair that uses this CQ is held; so neither
+  // the CQ nor its channel is destroyed.
   PushResult Push(const Cqe& cqe);
 
   // Moves up to `capacity` completions to wc[] in order; frees their send

@@ -79,7 +79,7 @@ Verdict QueuePair::Impl::ReachFar(Request& request, bool hold, uint8_t flags,
 // Whoever calls holds the queue pair, and may be the thread that serves all
 // links: OnRoom() sends the rest of what is longer.
 bool QueuePair::Impl::SendParts() {
-  constexpr int kMostWaits = 32;
+  constexpr int kMostWaits = 64;
   int waits = 0;
   const Request& request = *flight.request;
   FarLink& link = far->link();

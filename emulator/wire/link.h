@@ -27,6 +27,7 @@ namespace rpma::emu::wire {
 
 // Room in the lane of requests that only messages of the CM may use.
 inline constexpr size_t kRoomForCm = 64 * 1024;
+static_assert(kRoomForAny + kRoomForCm < kRingBytes);
 
 // Threads: the calls of FarLink from any; all others are for one at a time, the
 // drainer.

@@ -18,7 +18,7 @@
 namespace rpma::emu::wire {
 
 inline constexpr uint32_t kMagic = 0x5250'4d57;
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 // --- Datagrams of the socket. Besides them there is one byte, which wakes.
 

@@ -19,7 +19,7 @@ struct Holdings {
 };
 
 Holdings TakeStock();
-// Of its descriptors.
+// How many of its descriptors are sockets.
 long CountSockets();
 void PrintTo(const Holdings& holdings, std::ostream* out);
 

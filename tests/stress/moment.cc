@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -36,7 +37,11 @@ static_assert(std::size(kNames) == static_cast<size_t>(Step::kNumber));
 // The plan lets the call fail in which the peer is to die: its name is logged.
 void DieOfError(rpma_log_level level, const char*, int, const char*,
                 const char*, ...) {
-  if (level <= RPMA_LOG_LEVEL_ERROR) KillThisProcess();
+  if (level > RPMA_LOG_LEVEL_ERROR) return;
+  uint64_t fired = 0;
+  rpma_emu_get_fired(nullptr, 0, &fired);
+  if (fired == 0) Fail("an error that is not of the plan");
+  KillThisProcess();
 }
 
 void BeKilledAfter(size_t microseconds) {
@@ -53,7 +58,10 @@ void BeKilledAfter(size_t microseconds) {
 // --- In the process that watches
 
 [[noreturn]] void EndAs(int status) {
-  if (WIFSIGNALED(status)) KillThisProcess();
+  if (WIFSIGNALED(status)) {
+    if (WTERMSIG(status) != SIGKILL) std::abort();
+    KillThisProcess();
+  }
   _exit(WEXITSTATUS(status));
 }
 

@@ -4,7 +4,10 @@
 
 #include <sys/eventfd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -18,6 +21,7 @@ namespace {
 // Of all that were tried, 8 KiB to 8 MiB, these were the fastest.
 constexpr size_t kPart = size_t{32} << 10;
 constexpr size_t kRing = 8 * kPart;
+static_assert(kBulk % kPart == 0);
 constexpr uint64_t kOver = ~uint64_t{0};
 
 // Two counters, each written by one process, and a ring. Processors fetch cache
@@ -62,7 +66,7 @@ void MeasureLine(const Effort& effort, Board& board, Shared& shared) {
 
 class Event {
  public:
-  Event() : descriptor_(eventfd(0, EFD_CLOEXEC)) { Check(descriptor_); }
+  Event() : descriptor_(eventfd(0, 0)) { Check(descriptor_); }
 
   void Set(uint64_t value) { Check(eventfd_write(descriptor_, value)); }
   uint64_t Sleep() {

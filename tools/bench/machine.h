@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What two processes of this machine reach with shared memory and nothing else:
-// no library, nothing checked. It is the least that any emulator between
-// processes takes which copies what it transfers.
+// no library, nothing checked. An emulator between processes that copies what
+// it transfers hardly takes less.
 
 #ifndef RPMA_TOOLS_BENCH_MACHINE_H_
 #define RPMA_TOOLS_BENCH_MACHINE_H_

@@ -72,11 +72,10 @@ def _precompiled_header_impl(ctx):
         headers.append(precompiled)
     return [CcInfo(compilation_context = cc_common.create_compilation_context(
         headers = depset(headers),
-        quote_includes = depset([header.dirname]),
     ))]
 
 # A header NAME that includes `includes`, which `library` has; compiled before, unless with
-# -c opt. Who depends on it may say `-include NAME`.
+# -c opt. Who depends on it may -include its path.
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {

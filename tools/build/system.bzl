@@ -5,13 +5,13 @@
 
 # g++ looks for garbage whenever its heap has grown by a part, which the precompiled header alone
 # makes it do for a tenth of its time.
-_ROOMY_HEAP = ["--param=ggc-min-heapsize=1000000"]
+_ROOMY_HEAP = ["--param=ggc-min-heapsize=500000"]
 
 # Clang: paths in a precompiled header are relative to the folder in which an action runs.
 _RELOCATED = ["-Xclang", "-isysroot", "-Xclang", "."]
 
 def _compiler_impl(ctx):
-    cxx = ctx.os.environ.get("CC", "c++")
+    cxx = ctx.os.environ.get("CC", "gcc")
     ctx.file("probe.cc", "", executable = False)
     known = [
         flags if ctx.execute(
