@@ -3,6 +3,7 @@
 
 #include "emulator/wire/link.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -59,7 +60,8 @@ std::shared_ptr<Link> Link::Offer(Descriptor socket, const Token& own,
   link->FallAsleep();
   if (const int error = SendHello(link->socket(), own, peer, memory);
       error != 0) {
-    *why = "it hears nothing: " + Describe(error);
+    const bool is_gone = error == EPIPE || error == ECONNRESET;
+    *why = is_gone ? "" : "it hears nothing: " + Describe(error);
     return nullptr;
   }
   return link;

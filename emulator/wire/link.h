@@ -34,7 +34,8 @@ static_assert(kRoomForAny + kRoomForCm < kRingBytes);
 class Link final : public FarLink {
  public:
   // The connector's end, over a socket that is connected and does not block.
-  // nullptr: *why says in a clause why there is no link.
+  // nullptr: *why says in a clause why there is no link; nothing, if the peer
+  // has just ended.
   static std::shared_ptr<Link> Offer(Descriptor socket, const Token& own,
                                      const Token& peer, std::string* why);
   // The acceptor's end, which the socket's Hello opens. kNothing: it has not

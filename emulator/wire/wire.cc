@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr int kBacklog = 128;
+constexpr const char* kNoLink = "a link to another process cannot be made: ";
 constexpr const char* kNoMemory =
     "other processes cannot be reached: there is no memory";
 constexpr auto kPatience = std::chrono::seconds(2);
@@ -211,13 +212,12 @@ Wire::Found Wire::Connect(const Token& peer, std::shared_ptr<FarLink>* link,
       Claims(folder_, own_).Forget(peer);
       return Found::kNobody;
     default:
-      *why = std::string("a link to another process cannot be made: ") +
-             std::strerror(error);
+      *why = kNoLink + std::string(std::strerror(error));
       return Found::kNobody;
   }
   std::shared_ptr<Link> made = Link::Offer(std::move(socket), own_, peer, why);
   if (made == nullptr) {
-    *why = "a link to another process cannot be made: " + *why;
+    if (!why->empty()) *why = kNoLink + *why;
     return Found::kNobody;
   }
   drainer_.Add(made);

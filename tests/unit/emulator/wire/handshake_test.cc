@@ -240,11 +240,11 @@ TEST_F(HandshakeTest, SurvivesALackOfDescriptors) {
   EXPECT_EQ(why, "no memory to share: Too many open files");
 }
 
-TEST_F(HandshakeTest, AnOfferThatNobodyHearsIsNone) {
+TEST_F(HandshakeTest, OfAnOfferToAPeerThatEndedNothingIsSaid) {
   test_socket_.Close();
-  std::string why;
+  std::string why = "something";
   EXPECT_EQ(Link::Offer(std::move(socket_), own_, peer_, &why), nullptr);
-  EXPECT_EQ(why, "it hears nothing: Broken pipe");
+  EXPECT_EQ(why, "");
 }
 
 TEST_F(HandshakeTest, WorksOverSocketsWithNames) {
