@@ -27,7 +27,8 @@ constexpr std::string_view kLockSuffix = ".lock";
 constexpr std::string_view kSocketSuffix = ".sock";
 constexpr const char* kFolderLock = "lock";
 constexpr auto kRetry = std::chrono::milliseconds(1);
-constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW;
+// Whatever else has the name of a file, a FIFO too, is opened at once.
+constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 std::string NameOf(const Token& token, std::string_view suffix) {
   return std::string(token.text()).append(suffix);

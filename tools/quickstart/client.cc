@@ -78,8 +78,8 @@ void Client::Replicate(Source* source, Summary* summary) {
   if (size > region_size - kDataOffset) {
     throw Failure(Text("the file of ", size, " bytes does not fit: the region ",
                        "holds ", region_size - kDataOffset,
-                       " behind its commit word; use --region-size ",
-                       size + kDataOffset, " or more"));
+                       " behind its commit word; start the server with ",
+                       "--region-size ", size + kDataOffset, " or more"));
   }
 
   Sha256Stream stream;

@@ -15,23 +15,26 @@ import unittest
 # Languages of code that has to stand in a source file, word for word.
 CODE = {"c", "cpp", "starlark"}
 
-# In place of Bazel: runs a test as Bazel would; what is to be built is there.
+# In place of Bazel: runs a test as Bazel would, and shows what it prints if that is asked for;
+# what is to be built is there.
 BAZEL = """\
 #!/usr/bin/env bash
 set -eu
 command=$1 label=$2
 shift 2
+output=/dev/null
 binary=bazel-bin/${label#//}
 binary=${binary/://}
 for option; do
   case $option in
     --test_filter=*) export TESTBRIDGE_TEST_ONLY=${option#*=} ;;
+    --test_output=all) output=/dev/stdout ;;
     --test_env=*) export "${option#--test_env=}" ;;
     *) exit 2 ;;
   esac
 done
 [[ $command == build ]] && exec test -x "$binary"
-[[ $command == test ]] && exec "$binary"
+[[ $command == test ]] && exec "$binary" >"$output"
 exit 2
 """
 

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,13 @@ TEST_F(ClaimsTest, AClaimIsFoundByOthersUntilItIsReleased) {
   EXPECT_FALSE(Find(b_, Address("127.0.0.2", 7204)));
   Release(a_, address);
   EXPECT_FALSE(Find(b_, address));
+}
+
+TEST_F(ClaimsTest, AFifoWithTheNameOfAClaimIsNone) {
+  const std::string path = temporary_.path() + "/name/7204@127.0.0.1";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(Find(b_, Address("127.0.0.1", 7204)));
+  EXPECT_EQ(Claim(a_, Address("127.0.0.1", 7205)), 0);
 }
 
 TEST_F(ClaimsTest, AWildcardIsFoundByEveryAddress) {
