@@ -9,8 +9,9 @@ namespace rpma::bench {
 const char kUsage[] =
     R"(Usage: rpma_bench [OPTION]...
 Measures the emulator over the API of librpma, between two processes and within
-one, and says which targets were met. UCX's shared-memory transports are measured
-in the same run if ucx_perftest is on the PATH.
+one, and says which targets were met. What two processes of this machine reach
+with shared memory and no library is measured in the same run, and UCX's
+shared-memory transports are if ucx_perftest is on the PATH.
 
 Figures of a machine that does other things mean little; those of one run may be
 compared with each other. Build with -c opt.
