@@ -184,6 +184,7 @@ Holdings DeathsTest::StockAtRest() const {
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
   }
+  EXPECT_EQ(CountSockets(), sockets_at_rest_);
   return TakeStock();
 }
 
