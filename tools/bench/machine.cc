@@ -18,7 +18,7 @@
 namespace rpma::bench {
 namespace {
 
-// Other sizes, parts of 8 to 128 KiB in rings of 64 KiB to 8 MiB, were not faster.
+// Other sizes, rings of 64 KiB to 8 MiB, were not faster.
 constexpr size_t kPart = size_t{32} << 10;
 constexpr size_t kRing = 8 * kPart;
 static_assert(kBulk % kPart == 0);
