@@ -102,7 +102,10 @@ class ConformanceTest : public ::testing::TestWithParam<const Provider*> {
   // world they take part in it.
   void InThreads(const std::vector<std::function<void()>>& bodies);
 
-  // Lets both ends disconnect, the client first, and fetches all events.
+  // Lets both ends disconnect, the client first, and awaits the events of it.
+  void DisconnectBoth(const Pair& pair);
+  // The same, and awaits the ends of their time waits, which a device may have
+  // last for seconds.
   void Disconnect(const Pair& pair);
 
  private:

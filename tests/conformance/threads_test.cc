@@ -86,7 +86,7 @@ TEST_P(ThreadsTest, PairsOfDifferentThreadsDoNotDisturbEachOther) {
       ASSERT_THAT(pair.server.Recv(1, 0, 8), IsOk());
       ASSERT_THAT(pair.client.Send(2, 0, 8), IsOk());
       EXPECT_THAT(Poll(pair.server.cq), Received(1, 8, pair.server.qp_num));
-      Disconnect(pair);
+      DisconnectBoth(pair);
     }
   };
   const std::string first = NewPort();
