@@ -20,6 +20,15 @@ bool IsIwarp(const CmId& id) {
   return id.far.has_value() ? id.far->iwarp : id.device->profile().iwarp;
 }
 
+const char* WhyNobodyListens(const CmId& from, const Device& receiver) {
+  if (IsIwarp(from) == receiver.profile().iwarp) {
+    return "rejected: no CM id listens there";
+  }
+  return receiver.profile().iwarp
+             ? "rejected: the device there is an iWARP one, the other is not"
+             : "rejected: it comes from an iWARP device, the one there is none";
+}
+
 ConsumerData DataOf(const rdma_conn_param& param) {
   return {param.private_data, param.private_data_len};
 }
@@ -144,7 +153,7 @@ void ConnectionManager::Impl::Refuse(Lock& lock, const CmMessage& request,
   answer->reason = reason;
   LogAbout(lock, from,
            reason == kRejInvalidServiceId
-               ? "rejected: no CM id listens there"
+               ? WhyNobodyListens(from, *request.receiver)
                : "rejected: the listener's backlog is full");
 }
 

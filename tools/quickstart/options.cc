@@ -123,7 +123,8 @@ arrived, and then shows what a fault looks like.
 
   --file F         the file to replicate (default: 256 MiB of generated content)
   --region-size N  bytes of memory the server offers, 8 of them for the commit
-                   word (default: what the file needs; 64 MiB with --role server)
+                   word (default: what the file needs; with --role server what
+                   the generated content needs)
   --transport T    emulator (default), or verbs: RDMA devices of this host
   --address A      where the server listens (default: 127.0.0.1 of the emulator;
                    with verbs $RPMA_ADDRESS, an address of the server's device)

@@ -20,7 +20,7 @@ namespace rpma::quickstart {
 namespace {
 
 constexpr uint64_t kGeneratedSize = uint64_t{256} << 20;
-constexpr uint64_t kServerRegionSize = uint64_t{64} << 20;
+constexpr uint64_t kServerRegionSize = kDataOffset + kGeneratedSize;
 
 std::unique_ptr<Source> OpenSource(const Options& options) {
   return options.file.empty() ? GenerateContent(kGeneratedSize)

@@ -400,10 +400,16 @@ TEST_P(CmSetupTest, DevicesOfDifferentKindsDoNotConnect) {
   ASSERT_EQ(active.Next().type, RDMA_CM_EVENT_ROUTE_RESOLVED);
   GiveQp(active.id());
 
+  static std::string logged;
+  fabric().SetLogSink([](int, const char* text) { logged = text; });
+
   ASSERT_EQ(cm().Connect(active.id(), Param()), 0);
 
   EXPECT_EQ(active.Next().type, RDMA_CM_EVENT_REJECTED);
   EXPECT_TRUE(listener->channel().IsEmpty());
+  EXPECT_THAT(logged,
+              testing::HasSubstr(iwarp() ? "comes from an iWARP device"
+                                         : "the device there is an iWARP one"));
 }
 
 TEST_P(CmSetupTest, AWildcardListenerAcceptsOnEveryDevice) {
