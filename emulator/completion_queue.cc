@@ -98,13 +98,14 @@ Progress* CompletionChannel::progress() const {
 }
 
 int CompletionChannel::Wait() {
-  if (scheduler_ == nullptr) return event_fd_.Wait(progress());
+  const auto has_event = [this] {
+    const std::lock_guard lock(mutex_);
+    return first_ != nullptr;
+  };
+  if (scheduler_ == nullptr) return event_fd_.Wait(progress(), has_event);
   return event_fd_.WaitStepping(
       *scheduler_,
-      {"GetCqEvent", ObjectKind::kCompletionChannel, number_, [this] {
-         const std::lock_guard lock(mutex_);
-         return first_ != nullptr;
-       }});
+      {"GetCqEvent", ObjectKind::kCompletionChannel, number_, has_event});
 }
 
 int CompletionChannel::GetEvent(CompletionQueue** cq) {

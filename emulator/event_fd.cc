@@ -46,9 +46,14 @@ int EventFd::MayBlock() const {
   return (flags & O_NONBLOCK) != 0 ? EAGAIN : 0;
 }
 
-int EventFd::Wait(Progress* progress) const {
+int EventFd::Wait(Progress* progress,
+                  const std::function<bool()>& has_event) const {
   if (const int error = MayBlock(); error != 0) return error;
-  if (progress != nullptr) progress->BeforeSleep();
+  if (progress != nullptr) {
+    const bool polls = has_event != nullptr;
+    if (polls && progress->PollUntil(has_event)) return 0;
+    return progress->Sleep(fd_, polls);
+  }
   pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
   return poll(&readable, 1, /*timeout=*/-1) < 0 ? errno : 0;
 }

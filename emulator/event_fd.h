@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+
 #include "emulator/scheduler.h"
 
 namespace rpma::emu {
@@ -37,8 +39,10 @@ class EventFd {
   // For a caller that found the queue empty and holds no lock: sleeps in
   // poll(2) until the descriptor is readable (0), a signal handler ran (EINTR),
   // or returns EAGAIN at once when the user set O_NONBLOCK on the descriptor.
-  // `progress` is told before it sleeps.
-  int Wait(Progress* progress = nullptr) const;
+  // With `has_event`, which says whether the queue has one: polls `progress`
+  // before it sleeps, and also returns (0) if something may have come for it.
+  int Wait(Progress* progress = nullptr,
+           const std::function<bool()>& has_event = nullptr) const;
   // The same in a stepped world: makes steps until the wait for an event is
   // over (0) or cannot end (EDEADLK); or makes one step, and returns EAGAIN if
   // that did not bring the event, when the user set O_NONBLOCK.

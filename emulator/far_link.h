@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -101,8 +102,13 @@ class Progress {
   // request does; messages of the CM are left to another thread. Cheap if
   // nothing came.
   virtual void Poll() = 0;
-  // The caller is about to sleep until something comes, and will not Poll().
-  virtual void BeforeSleep() = 0;
+  // Polls until `found`, which it asks after each Poll(). False: not within 50
+  // microseconds, or another thread is at it.
+  virtual bool PollUntil(const std::function<bool()>& found) = 0;
+  // Sleeps in poll(2), a cancellation point, until the descriptor is readable
+  // or, for a caller who will Poll(), something may have come. 0, or an errno
+  // of poll(2).
+  virtual int Sleep(int fd, bool will_poll) = 0;
 };
 
 }  // namespace rpma::emu

@@ -4,11 +4,15 @@
 #include "emulator/wire/drainer.h"
 
 #include <sched.h>
+#include <sys/epoll.h>
 #include <syslog.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <utility>
+
+#include "emulator/no_cancellation.h"
 
 namespace rpma::emu::wire {
 namespace {
@@ -21,10 +25,29 @@ constexpr size_t kThreadLimit = 256;  // before another link has its turn
 void Drainer::Add(std::shared_ptr<Link> link) {
   link->set_kick(kick_);
   const std::lock_guard lock(table_mutex_);
+  const int socket = link->socket();
   table_.push_back(std::move(link));
+  WatchArrivals(socket);
   version_.fetch_add(1);
   progress_->store(self_);
   kick_();
+}
+
+// What fails leaves waking to the thread.
+void Drainer::WatchArrivals(int socket) {
+  if (!arrivals_.is_open()) {
+    arrivals_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    arrivals_fd_.store(arrivals_.get());
+  }
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  epoll_ctl(arrivals_.get(), EPOLL_CTL_ADD, socket, &event);
+}
+
+void Drainer::TakeArrivals() {
+  const NoCancellation none;
+  epoll_event events[16];
+  epoll_wait(arrivals(), events, std::size(events), /*timeout=*/0);
 }
 
 std::shared_ptr<Link> Drainer::Find(const Token& peer) const {
@@ -142,6 +165,8 @@ void Drainer::End(Entry& entry) {
     const std::lock_guard lock(table_mutex_);
     std::erase(table_, link);
     if (table_.empty()) progress_->store(nullptr);
+    // A process that this one has started may have the socket still.
+    epoll_ctl(arrivals_.get(), EPOLL_CTL_DEL, link->socket(), nullptr);
     link->Close(entry.goodbye);
   }
   const bool is_rubbish = entry.rubbish != nullptr;
@@ -172,6 +197,8 @@ void Drainer::CloseAll() {
 
 void Drainer::AbandonAll() {
   for (const std::shared_ptr<Link>& link : table_) link->Abandon();
+  arrivals_fd_.store(-1);
+  arrivals_.Close();
   progress_->store(nullptr);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "emulator/far_link.h"
+#include "emulator/wire/descriptor.h"
 #include "emulator/wire/link.h"
 #include "emulator/wire/message.h"
 #include "emulator/wire/token.h"
@@ -53,6 +54,12 @@ class Drainer {
   // Handles some data. Holds no lock; neither blocks nor allocates.
   Inline DrainInline();
 
+  // A descriptor that poll(2) finds readable when a peer has woken this side;
+  // -1: there is none. Whoever finds it so calls TakeArrivals(), and then
+  // drains; the thread is woken, too.
+  int arrivals() const { return arrivals_fd_.load(); }
+  void TakeArrivals();
+
   struct Pass {
     bool won = false;  // else another thread drains
     size_t handled = 0;
@@ -89,6 +96,7 @@ class Drainer {
     std::string why;
   };
 
+  void WatchArrivals(int socket);
   void LearnNews();
   void DrainEntry(Entry& entry, Pass& pass);
   void End(Entry& entry);
@@ -103,6 +111,10 @@ class Drainer {
   mutable std::mutex table_mutex_;  // the last of all locks but those of links
   std::vector<std::shared_ptr<Link>> table_;  // guarded by table_mutex_
   std::atomic<uint64_t> version_ = 0;         // of additions to the table
+  // An epoll(7) instance with the sockets, edge-triggered, so that who does not
+  // read them may wait for the next one. Guarded by table_mutex_.
+  Descriptor arrivals_;
+  std::atomic<int> arrivals_fd_ = -1;
 
   // Not a mutex: what is handled may call again on the same thread, by way of
   // the log.

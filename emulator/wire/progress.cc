@@ -30,8 +30,6 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""us;
 
 constexpr std::chrono::nanoseconds kForEver = std::chrono::nanoseconds::max();
-constexpr auto kSpin = 50us;
-constexpr auto kYield = 5us;  // of it; then others who need the processor go on
 constexpr auto kNap = 1ms;
 constexpr auto kWatch = 1ms;  // how often sockets are seen to under traffic
 constexpr auto kFirstRoomWait = 50us;

@@ -21,6 +21,11 @@
 
 namespace rpma::emu::wire {
 
+// How long a thread looks for messages before it sleeps, and how long it does
+// so before it lets others have the processor in between.
+inline constexpr std::chrono::microseconds kSpin{50};
+inline constexpr std::chrono::microseconds kYield{5};
+
 // After traffic the thread looks for more for 50 microseconds. Then it sleeps
 // until a peer wakes it; or, while other threads poll, it naps: they see what
 // comes, peers need not wake anybody, and it looks once in a millisecond

@@ -3,6 +3,8 @@
 
 #include "emulator/wire/wire.h"
 
+#include <poll.h>
+#include <sched.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <utility>
@@ -231,7 +234,29 @@ void Wire::Poll() {
   if (result.is_for_thread) thread_.Kick();
 }
 
-void Wire::BeforeSleep() { thread_.NoteSleeper(); }
+bool Wire::PollUntil(const std::function<bool()>& found) {
+  using Clock = std::chrono::steady_clock;
+  if (has_looker_.exchange(true)) return false;
+  const Clock::time_point begin = Clock::now();
+  bool is_found = false;
+  for (Clock::duration past{}; !is_found && past < kSpin;
+       past = Clock::now() - begin) {
+    if (past >= kYield) sched_yield();
+    Poll();
+    is_found = found();
+  }
+  has_looker_.store(false);
+  return is_found;
+}
+
+int Wire::Sleep(int fd, bool will_poll) {
+  thread_.NoteSleeper();
+  pollfd watched[] = {{fd, POLLIN, 0},
+                      {will_poll ? drainer_.arrivals() : -1, POLLIN, 0}};
+  if (poll(watched, std::size(watched), /*timeout=*/-1) < 0) return errno;
+  if (watched[1].revents != 0) drainer_.TakeArrivals();
+  return 0;
+}
 
 void Wire::LockForFork() {
   mutex_.lock();

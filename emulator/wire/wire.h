@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,8 +34,8 @@ namespace rpma::emu::wire {
 // a warning says so when it wants more. When the process exits, by exit(3), its
 // files are removed; those of killed processes are removed by others.
 //
-// Threads: every call is safe from any thread, and none is a cancellation
-// point. The caller holds no lock of the emulator.
+// Threads: every call is safe from any thread, and none but Sleep() is a
+// cancellation point. The caller holds no lock of the emulator.
 class Wire final : public Progress {
  public:
   // Meets others in the folder `name` of `directory`. `ends` handles what
@@ -63,7 +64,8 @@ class Wire final : public Progress {
   Found Find(const sockaddr& address, std::shared_ptr<FarLink>* link);
 
   void Poll() override;
-  void BeforeSleep() override;
+  bool PollUntil(const std::function<bool()>& found) override;
+  int Sleep(int fd, bool will_poll) override;
 
   // --- For the hooks of the process.
   void LockForFork();
@@ -102,6 +104,7 @@ class Wire final : public Progress {
 
   Drainer drainer_;
   ProgressThread thread_;
+  std::atomic<bool> has_looker_ = false;  // a thread in PollUntil()
 };
 
 }  // namespace rpma::emu::wire

@@ -42,8 +42,10 @@ enum class Figure : size_t {
   kWriteOneWay,     // until the other process sees 8 bytes; median
   kWriteCompleted,  // rpma_write() of 8 bytes until its completion; median
   kWriteCompleted99,
-  kWake,  // from rpma_send() until the other has slept and woken; median
-  kBulk,  // 1 MiB until its completion; median
+  // From rpma_send() until the other has returned from a wait; median.
+  kWake,       // one message after the other
+  kWakeLater,  // after kSilence
+  kBulk,       // 1 MiB until its completion; median
   kBulkBest,
   kMemcpy,  // 1 MiB in the same process in turns with kBulk; median
   kIdle,    // of both processes, while they wait, in a second
@@ -54,10 +56,15 @@ enum class Figure : size_t {
   kConnectionRate,
   // Two processes with shared memory and no library.
   kMachineOneWay,  // until the other process sees a cache line; median
-  kMachineWake,    // of a process that sleeps in the kernel; median
-  kMachineBulk,    // 1 MiB copied into a ring and out of it; median
+  // Of a process that sleeps in the kernel; medians.
+  kMachineWake,
+  kMachineWakeLater,
+  kMachineBulk,  // 1 MiB copied into a ring and out of it; median
   kCount,
 };
+
+// Longer than any thread looks for messages before it sleeps.
+inline constexpr std::chrono::milliseconds kSilence{1};
 
 using Figures = double[static_cast<size_t>(Figure::kCount)];
 inline double& At(Figures& figures, Figure figure) {

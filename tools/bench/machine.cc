@@ -84,21 +84,28 @@ class Event {
   const int descriptor_;  // as long as the program
 };
 
-void MeasureWakeUp(const Effort& effort, Board& board) {
+void MeasureWakeUp(const Effort& effort, Clock::duration silence, Board& board,
+                   Figure figure) {
   constexpr uint64_t kGoOn = 1;
   Event there;
   Event back;
   const auto answer = [&] {
-    while (there.Sleep() == kGoOn) back.Set(kGoOn);
+    while (there.Sleep() == kGoOn) {
+      board.woken_at.store(Now());
+      back.Set(kGoOn);
+    }
   };
   const auto measure = [&] {
     Times times(effort.wakes, effort.limit);
-    times.TakeAll([&] {
+    while (!times.IsFull()) {
+      StayAwakeFor(silence);
+      const double begin = Now();
       there.Set(kGoOn);
       back.Sleep();
-    });
+      times.Add(board.woken_at.load() - begin);
+    }
     there.Set(kGoOn + 1);
-    At(board.figures, Figure::kMachineWake) = times.Median() / 2;
+    At(board.figures, figure) = times.Median();
   };
   RunInProcesses({answer, measure});
 }
@@ -136,7 +143,8 @@ void MeasureTwoCopies(const Effort& effort, Board& board, Shared& shared) {
 
 void MeasureMachine(const Effort& effort, Board& board) {
   MeasureLine(effort, board, MakeShared<Shared>());
-  MeasureWakeUp(effort, board);
+  MeasureWakeUp(effort, {}, board, Figure::kMachineWake);
+  MeasureWakeUp(effort, kSilence, board, Figure::kMachineWakeLater);
   MeasureTwoCopies(effort, board, MakeShared<Shared>());
 }
 

@@ -76,6 +76,20 @@ void BounceBack(const Board& board, Side& side) {
   }
 }
 
+// The last message says that it is the last. It may come, into the receive
+// posted ahead, as soon as the one before is answered.
+void AnswerMessages(Board& board, Side& side) {
+  side.PostReceive();
+  bool goes_on;
+  do {
+    side.PostReceive();
+    side.SleepUntilReceived();
+    board.woken_at.store(Now());
+    goes_on = side.target().load() == kGoOn;
+    side.Send();
+  } while (goes_on);
+}
+
 double ProcessorTime() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -166,37 +180,32 @@ void MeasureCompleted(const Effort& effort, Board& board) {
       });
 }
 
-void MeasureWake(const Effort& effort, Board& board) {
+void MeasureWakes(const Effort& effort, Clock::duration silence, Board& board,
+                  Figure figure) {
   RunPair(
-      board,
-      [&](Side& side) {
-        side.PostReceive();
-        // The last message says that it is the last. It may come, into the
-        // receive posted ahead, as soon as the one before is answered.
-        bool goes_on;
-        do {
-          side.PostReceive();
-          side.SleepUntilReceived();
-          goes_on = side.target().load() == kGoOn;
-          side.Send();
-        } while (goes_on);
-      },
+      board, [&](Side& side) { AnswerMessages(board, side); },
       [&](Side& side) {
         Times times(effort.wakes, effort.limit);
-        const auto exchange = [&] {
-          side.Send();
-          side.SleepUntilReceived();
-        };
         side.PostReceive();
         side.source().store(kGoOn);
         while (!times.IsFull()) {
           side.PostReceive();
-          times.Take(exchange);
+          StayAwakeFor(silence);
+          const double begin = Now();
+          side.Send();
+          side.SleepUntilReceived();
+          times.Add(board.woken_at.load() - begin);
         }
         side.source().store(kGoOn + 1);
-        exchange();
-        At(board.figures, Figure::kWake) = times.Median() / 2;
+        side.Send();
+        side.SleepUntilReceived();
+        At(board.figures, figure) = times.Median();
       });
+}
+
+void MeasureWake(const Effort& effort, Board& board) {
+  MeasureWakes(effort, {}, board, Figure::kWake);
+  MeasureWakes(effort, kSilence, board, Figure::kWakeLater);
 }
 
 void MeasureBulk(const Effort& effort, Board& board) {

@@ -20,6 +20,7 @@ struct Board {
   std::atomic<bool> is_listening;
   std::atomic<bool> is_over;
   std::atomic<int> num_measured;  // processes
+  std::atomic<double> woken_at;   // as Now() of tools/bench/timing.h
   double idle_of_server;
   Figures figures;
 };

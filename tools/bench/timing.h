@@ -18,6 +18,17 @@ inline double Microseconds(Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
+// Microseconds since some moment, the same for all processes.
+inline double Now() { return Microseconds(Clock::now().time_since_epoch()); }
+
+// Keeps the processor, so that what is measured next does not begin with
+// waking.
+inline void StayAwakeFor(Clock::duration time) {
+  const Clock::time_point end = Clock::now() + time;
+  while (Clock::now() < end) {
+  }
+}
+
 class Times {
  public:
   // At most so many, and no longer than `limit` from now on.
@@ -30,8 +41,11 @@ class Times {
   void Take(Action action) {
     const Clock::time_point begin = Clock::now();
     action();
+    Add(Microseconds(Clock::now() - begin));
+  }
+  void Add(double time) {
     last_ = Clock::now();
-    times_.push_back(Microseconds(last_ - begin));
+    times_.push_back(time);
   }
   template <typename Action>
   void TakeAll(Action action) {

@@ -65,7 +65,8 @@ class LinkedEnds final : public Progress {
 
   // Handles what has been sent, until there is nothing more.
   void Poll() override;
-  void BeforeSleep() override {}
+  bool PollUntil(const std::function<bool()>&) override { return false; }
+  int Sleep(int, bool) override { return 0; }
   // Handles the oldest message to the server, or to the client: false, there
   // is none.
   bool HandleOneAtServer() {

@@ -4,7 +4,9 @@
 #include "emulator/wire/drainer.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -16,6 +18,11 @@
 
 namespace rpma::emu::wire {
 namespace {
+
+bool IsReadable(int fd) {
+  pollfd readable{fd, POLLIN, 0};
+  return poll(&readable, 1, 0) == 1;
+}
 
 class DrainerTest : public ::testing::Test {
  protected:
@@ -66,6 +73,32 @@ TEST_F(DrainerTest, DoesNotFallAsleepOverAMessage) {
   EXPECT_FALSE(drainer_.FallAsleep());
   EXPECT_EQ(drainer_.Drain().handled, 1u);
   EXPECT_TRUE(drainer_.FallAsleep());
+}
+
+TEST_F(DrainerTest, SaysOnceThatAPeerHasWokenThisSide) {
+  EXPECT_EQ(drainer_.arrivals(), -1);
+  const std::shared_ptr<Link> first = AddLink();
+  const std::shared_ptr<Link> second = AddLink();
+  drainer_.Drain();
+  EXPECT_FALSE(IsReadable(drainer_.arrivals()));
+  for (Link* const link : {first.get(), second.get(), first.get()}) {
+    EXPECT_TRUE(drainer_.FallAsleep());
+    EXPECT_TRUE(SendWrite(*link, 1, ""));
+    EXPECT_TRUE(IsReadable(drainer_.arrivals()));
+    drainer_.TakeArrivals();
+    EXPECT_FALSE(IsReadable(drainer_.arrivals()));
+    EXPECT_EQ(drainer_.DrainInline().handled, 1u);
+  }
+}
+
+TEST_F(DrainerTest, NothingArrivesOnALinkThatHasEnded) {
+  const std::shared_ptr<Link> link = AddLink();
+  drainer_.Drain();
+  const Descriptor of_child(dup(drainer_.link(0).socket()));
+  drainer_.EndLater(0, std::nullopt, "");
+  drainer_.Drain();
+  link->Close(std::nullopt);
+  EXPECT_FALSE(IsReadable(drainer_.arrivals()));
 }
 
 TEST_F(DrainerTest, LeavesOneThreadToDrain) {

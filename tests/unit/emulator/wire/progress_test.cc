@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "emulator/random.h"
+#include "emulator/wire/descriptor.h"
 #include "emulator/wire/wire.h"
 #include "tests/unit/emulator/wire/party.h"
 #include "tests/unit/emulator/wire/recording_ends.h"
@@ -84,6 +86,7 @@ TEST_F(ProgressTest, APollLeavesTheCmToTheThread) {
 // one wake-up lost, the test would not end.
 TEST_F(ProgressTest, NoWakeUpIsLost) {
   constexpr uint64_t kMessages = 10'000;
+  const Descriptor readable(eventfd(1, EFD_CLOEXEC));
   Random random(1);
   for (uint64_t message = 1; message <= kMessages; ++message) {
     const auto end = std::chrono::steady_clock::now() +
@@ -92,11 +95,33 @@ TEST_F(ProgressTest, NoWakeUpIsLost) {
     }
     if (random.Below(16) == 0) {
       for (size_t i = random.Below(200); i > 0; --i) a_.progress.load()->Poll();
-      a_.progress.load()->BeforeSleep();
+      // Not long: the descriptor is readable.
+      EXPECT_EQ(a_.progress.load()->Sleep(readable.get(), random.Below(2) == 0),
+                0);
     }
     EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
     a_.AwaitMessages(message + 1);
   }
+}
+
+TEST_F(ProgressTest, WhoLooksHandlesWhatComes) {
+  constexpr uint64_t kMessages = 2'000;
+  for (uint64_t message = 1; message <= kMessages; ++message) {
+    EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
+    const auto came = [&] { return a_.HasMessages(message + 1); };
+    while (!a_.progress.load()->PollUntil(came)) {
+    }
+  }
+}
+
+TEST_F(ProgressTest, OneThreadLooksAtATime) {
+  Progress& progress = *a_.progress.load();
+  EXPECT_TRUE(progress.PollUntil([&] {
+    EXPECT_FALSE(progress.PollUntil([] { return true; }));
+    return true;
+  }));
+  EXPECT_TRUE(progress.PollUntil([] { return true; }));
+  EXPECT_FALSE(progress.PollUntil([] { return false; }));
 }
 
 // The receiver tells nobody that it has made room.
