@@ -106,8 +106,8 @@ class Progress {
   // microseconds, or another thread is at it.
   virtual bool PollUntil(const std::function<bool()>& found) = 0;
   // Sleeps in poll(2), a cancellation point, until the descriptor is readable
-  // or, for a caller who will Poll(), something may have come. 0, or an errno
-  // of poll(2).
+  // or, for one caller at a time who will Poll(), something may have come. 0,
+  // or an errno of poll(2).
   virtual int Sleep(int fd, bool will_poll) = 0;
 };
 

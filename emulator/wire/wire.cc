@@ -73,6 +73,24 @@ int ConnectTo(const std::string& path, Descriptor* connected) {
   return 0;
 }
 
+// One thread's at a time. A thread that is cancelled ends its own.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& is_taken)
+      : is_taken_(is_taken), has_begun_(!is_taken.exchange(true)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (has_begun_) is_taken_.store(false);
+  }
+
+  bool has_begun() const { return has_begun_; }
+
+ private:
+  std::atomic<bool>& is_taken_;
+  const bool has_begun_;
+};
+
 }  // namespace
 
 Wire::Wire(std::string directory, std::string name, FarEnds& ends,
@@ -236,7 +254,8 @@ void Wire::Poll() {
 
 bool Wire::PollUntil(const std::function<bool()>& found) {
   using Clock = std::chrono::steady_clock;
-  if (has_looker_.exchange(true)) return false;
+  const Turn turn(is_looked_for_);
+  if (!turn.has_begun()) return false;
   const Clock::time_point begin = Clock::now();
   bool is_found = false;
   for (Clock::duration past{}; !is_found && past < kSpin;
@@ -245,14 +264,17 @@ bool Wire::PollUntil(const std::function<bool()>& found) {
     Poll();
     is_found = found();
   }
-  has_looker_.store(false);
   return is_found;
 }
 
 int Wire::Sleep(int fd, bool will_poll) {
   thread_.NoteSleeper();
+  // Were it more than one, each message would wake them all.
+  std::optional<Turn> turn;
+  if (will_poll) turn.emplace(is_awaited_);
+  const bool awaits = turn.has_value() && turn->has_begun();
   pollfd watched[] = {{fd, POLLIN, 0},
-                      {will_poll ? drainer_.arrivals() : -1, POLLIN, 0}};
+                      {awaits ? drainer_.arrivals() : -1, POLLIN, 0}};
   if (poll(watched, std::size(watched), /*timeout=*/-1) < 0) return errno;
   if (watched[1].revents != 0) drainer_.TakeArrivals();
   return 0;

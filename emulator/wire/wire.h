@@ -104,7 +104,9 @@ class Wire final : public Progress {
 
   Drainer drainer_;
   ProgressThread thread_;
-  std::atomic<bool> has_looker_ = false;  // a thread in PollUntil()
+  // By a thread: in PollUntil(), and in Sleep().
+  std::atomic<bool> is_looked_for_ = false;
+  std::atomic<bool> is_awaited_ = false;
 };
 
 }  // namespace rpma::emu::wire
