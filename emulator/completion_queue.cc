@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <mutex>
 
 #include "emulator/device.h"
@@ -98,11 +99,11 @@ Progress* CompletionChannel::progress() const {
 }
 
 int CompletionChannel::Wait() {
-  const auto has_event = [this] {
+  const std::function<bool()> has_event = [this] {
     const std::lock_guard lock(mutex_);
     return first_ != nullptr;
   };
-  if (scheduler_ == nullptr) return event_fd_.Wait(progress(), has_event);
+  if (scheduler_ == nullptr) return event_fd_.Wait(progress(), &has_event);
   return event_fd_.WaitStepping(
       *scheduler_,
       {"GetCqEvent", ObjectKind::kCompletionChannel, number_, has_event});

@@ -47,13 +47,9 @@ int EventFd::MayBlock() const {
 }
 
 int EventFd::Wait(Progress* progress,
-                  const std::function<bool()>& has_event) const {
+                  const std::function<bool()>* has_event) const {
   if (const int error = MayBlock(); error != 0) return error;
-  if (progress != nullptr) {
-    const bool polls = has_event != nullptr;
-    if (polls && progress->PollUntil(has_event)) return 0;
-    return progress->Sleep(fd_, polls);
-  }
+  if (progress != nullptr) return progress->Wait(fd_, has_event);
   pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
   return poll(&readable, 1, /*timeout=*/-1) < 0 ? errno : 0;
 }

@@ -42,7 +42,7 @@ class EventFd {
   // With `has_event`, which says whether the queue has one: polls `progress`
   // before it sleeps, and also returns (0) if something may have come for it.
   int Wait(Progress* progress = nullptr,
-           const std::function<bool()>& has_event = nullptr) const;
+           const std::function<bool()>* has_event = nullptr) const;
   // The same in a stepped world: makes steps until the wait for an event is
   // over (0) or cannot end (EDEADLK); or makes one step, and returns EAGAIN if
   // that did not bring the event, when the user set O_NONBLOCK.

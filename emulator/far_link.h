@@ -102,13 +102,12 @@ class Progress {
   // request does; messages of the CM are left to another thread. Cheap if
   // nothing came.
   virtual void Poll() = 0;
-  // Polls until `found`, which it asks after each Poll(). False: not within 50
-  // microseconds, or another thread is at it.
-  virtual bool PollUntil(const std::function<bool()>& found) = 0;
-  // Sleeps in poll(2), a cancellation point, until the descriptor is readable
-  // or, for one caller at a time who will Poll(), something may have come. 0,
-  // or an errno of poll(2).
-  virtual int Sleep(int fd, bool will_poll) = 0;
+  // Waits until the descriptor is readable, asleep in ppoll(2), a cancellation
+  // point. With `found`, which says whether what the caller waits for is there,
+  // polls before that, for 50 microseconds at most, and returns as well when
+  // something may have come for Poll(): for one caller at a time. 0, or an
+  // errno of ppoll(2); a signal handler that runs meanwhile ends it (EINTR).
+  virtual int Wait(int fd, const std::function<bool()>* found) = 0;
 };
 
 }  // namespace rpma::emu

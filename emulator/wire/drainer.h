@@ -54,9 +54,9 @@ class Drainer {
   // Handles some data. Holds no lock; neither blocks nor allocates.
   Inline DrainInline();
 
-  // A descriptor that poll(2) finds readable when a peer has woken this side;
-  // -1: there is none. Whoever finds it so calls TakeArrivals(), and then
-  // drains; the thread is woken, too.
+  // A descriptor that poll(2) finds readable when a peer has woken this side,
+  // or is gone; -1: there is none. Whoever finds it so calls TakeArrivals(),
+  // and then drains; the thread is woken, too.
   int arrivals() const { return arrivals_fd_.load(); }
   void TakeArrivals();
 

@@ -4,7 +4,9 @@
 #include "emulator/wire/wire.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -72,6 +74,29 @@ int ConnectTo(const std::string& path, Descriptor* connected) {
   *connected = std::move(made);
   return 0;
 }
+
+// While one lives, the thread handles no signal but those of its own errors. So
+// none is handled between a look at a queue and the sleep that it has to end.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int error :
+         {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+      sigdelset(&blocked, error);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_;
+};
 
 // One thread's at a time. A thread that is cancelled ends its own.
 class Turn {
@@ -252,22 +277,29 @@ void Wire::Poll() {
   if (result.is_for_thread) thread_.Kick();
 }
 
-bool Wire::PollUntil(const std::function<bool()>& found) {
+int Wire::Wait(int fd, const std::function<bool()>* found) {
+  pthread_testcancel();
+  const SignalsBlocked signals;
+  if (found != nullptr && LookFor(*found)) return 0;
+  return Sleep(fd, found != nullptr, signals.before());
+}
+
+// Its polls are not noted: the thread relies on pollers to go on, and this one
+// will not once it has found something.
+bool Wire::LookFor(const std::function<bool()>& found) {
   using Clock = std::chrono::steady_clock;
   const Turn turn(is_looked_for_);
   if (!turn.has_begun()) return false;
   const Clock::time_point begin = Clock::now();
-  bool is_found = false;
-  for (Clock::duration past{}; !is_found && past < kSpin;
-       past = Clock::now() - begin) {
+  for (Clock::duration past{}; past < kSpin; past = Clock::now() - begin) {
     if (past >= kYield) sched_yield();
-    Poll();
-    is_found = found();
+    if (drainer_.DrainInline().is_for_thread) thread_.Kick();
+    if (found()) return true;
   }
-  return is_found;
+  return false;
 }
 
-int Wire::Sleep(int fd, bool will_poll) {
+int Wire::Sleep(int fd, bool will_poll, const sigset_t& mask) {
   thread_.NoteSleeper();
   // Were it more than one, each message would wake them all.
   std::optional<Turn> turn;
@@ -275,8 +307,9 @@ int Wire::Sleep(int fd, bool will_poll) {
   const bool awaits = turn.has_value() && turn->has_begun();
   pollfd watched[] = {{fd, POLLIN, 0},
                       {awaits ? drainer_.arrivals() : -1, POLLIN, 0}};
-  if (poll(watched, std::size(watched), /*timeout=*/-1) < 0) return errno;
-  if (watched[1].revents != 0) drainer_.TakeArrivals();
+  if (ppoll(watched, std::size(watched), nullptr, &mask) < 0) return errno;
+  // Who has an event does not poll.
+  if (watched[0].revents == 0) drainer_.TakeArrivals();
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef RPMA_EMULATOR_WIRE_WIRE_H_
 #define RPMA_EMULATOR_WIRE_WIRE_H_
 
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -34,7 +35,7 @@ namespace rpma::emu::wire {
 // a warning says so when it wants more. When the process exits, by exit(3), its
 // files are removed; those of killed processes are removed by others.
 //
-// Threads: every call is safe from any thread, and none but Sleep() is a
+// Threads: every call is safe from any thread, and none but Wait() is a
 // cancellation point. The caller holds no lock of the emulator.
 class Wire final : public Progress {
  public:
@@ -64,8 +65,7 @@ class Wire final : public Progress {
   Found Find(const sockaddr& address, std::shared_ptr<FarLink>* link);
 
   void Poll() override;
-  bool PollUntil(const std::function<bool()>& found) override;
-  int Sleep(int fd, bool will_poll) override;
+  int Wait(int fd, const std::function<bool()>* found) override;
 
   // --- For the hooks of the process.
   void LockForFork();
@@ -90,6 +90,9 @@ class Wire final : public Progress {
   Found Connect(const Token& peer, std::shared_ptr<FarLink>* link,
                 std::string* why);
   void Say(int level, const char* text) const;  // unless it is ""
+  // For Wait().
+  bool LookFor(const std::function<bool()>& found);
+  int Sleep(int fd, bool will_poll, const sigset_t& mask);
 
   const std::string directory_;
   const std::string name_;
@@ -104,7 +107,7 @@ class Wire final : public Progress {
 
   Drainer drainer_;
   ProgressThread thread_;
-  // By a thread: in PollUntil(), and in Sleep().
+  // By a thread in Wait().
   std::atomic<bool> is_looked_for_ = false;
   std::atomic<bool> is_awaited_ = false;
 };

@@ -76,7 +76,7 @@ std::vector<Row> MakeRows(Figures& figures, const UcxFigures& ucx) {
        .unit = "us",
        .value = at(Figure::kWriteCompleted99)},
       {.id = "wake",
-       .text = "2 processes: message until its receiver wakes, p50",
+       .text = "2 processes: message until a wait for it returns, p50",
        .unit = "us",
        .value = at(Figure::kWake),
        .target = 15,

@@ -65,8 +65,7 @@ class LinkedEnds final : public Progress {
 
   // Handles what has been sent, until there is nothing more.
   void Poll() override;
-  bool PollUntil(const std::function<bool()>&) override { return false; }
-  int Sleep(int, bool) override { return 0; }
+  int Wait(int, const std::function<bool()>*) override { return 0; }
   // Handles the oldest message to the server, or to the client: false, there
   // is none.
   bool HandleOneAtServer() {

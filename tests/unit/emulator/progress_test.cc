@@ -22,7 +22,7 @@ class ProgressTest : public ::testing::Test, private Progress {
   int polls_ = 0;
   int sleeps_ = 0;
   std::function<void()> brings_ = [] {};
-  std::function<void()> in_poll_until_ = [] {};
+  std::function<void()> while_looking_ = [] {};
   std::function<void()> before_sleep_ = [] {};
   ConnectedPair pair_;
 
@@ -31,15 +31,12 @@ class ProgressTest : public ::testing::Test, private Progress {
     ++polls_;
     std::exchange(brings_, [] {})();
   }
-  bool PollUntil(const std::function<bool()>& found) override {
-    EXPECT_FALSE(found());
-    std::exchange(in_poll_until_, [] {})();
-    return found();
-  }
-  // Returns once after what is to happen before, as if something had come.
-  int Sleep(int fd, bool will_poll) override {
+  // Looks, and then returns once, as if something had come.
+  int Wait(int fd, const std::function<bool()>* found) override {
+    EXPECT_FALSE((*found)());
+    std::exchange(while_looking_, [] {})();
+    if ((*found)()) return 0;
     ++sleeps_;
-    EXPECT_TRUE(will_poll);
     std::exchange(before_sleep_, [] {})();
     pollfd readable{fd, POLLIN, 0};
     return poll(&readable, 1, 0) < 0 ? errno : 0;
@@ -84,7 +81,7 @@ TEST_F(ProgressTest, AWaitMakesProgressBeforeItGivesUp) {
 TEST_F(ProgressTest, AWaitLooksForAnEventBeforeItSleeps) {
   pair_.server.recv_cq->Arm(/*solicited_only=*/false);
   ASSERT_EQ(pair_.server.Recv(1, 0, 8), 0);
-  in_poll_until_ = [&] { EXPECT_EQ(pair_.client.Send(2, 0, 8), 0); };
+  while_looking_ = [&] { EXPECT_EQ(pair_.client.Send(2, 0, 8), 0); };
   CompletionQueue* cq = nullptr;
   ASSERT_EQ(pair_.server.channel->GetEvent(&cq), 0);
   cq->AckEvents(1);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -138,6 +139,32 @@ TEST_F(ProcessesTest, AChildHasNoPartInIt) {
   EXPECT_EQ(Files().size(), 6u);  // nothing of the parent is gone
   EXPECT_TRUE(SendDreq(*b->link, 1));
   a->AwaitMessages(1);
+}
+
+// Of this process; those of epoll(7), eventfd(2) and sockets have no path.
+int CountDescriptorsWithoutPath() {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    const std::string target = std::filesystem::read_symlink(entry);
+    if (target.starts_with("anon_inode:") || target.starts_with("socket:")) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+TEST_F(ProcessesTest, AChildKeepsNoDescriptorOfALink) {
+  const int before = CountDescriptorsWithoutPath();
+  const std::unique_ptr<Party> a = NewParty();
+  const std::unique_ptr<Party> b = NewParty();
+  ASSERT_EQ(a->Claim(7204), 0);
+  ASSERT_EQ(b->Find(7204), Wire::Found::kLink);
+  EXPECT_TRUE(SendDreq(*b->link, 1));
+  a->AwaitMessages(1);
+  EXPECT_GT(CountDescriptorsWithoutPath(), before);
+  Child child([&](Child&) { _exit(CountDescriptorsWithoutPath() - before); });
+  EXPECT_EQ(child.AwaitExit(), 0);
 }
 
 TEST_F(ProcessesTest, AParentThatDiesIsSeenThoughItsChildLives) {

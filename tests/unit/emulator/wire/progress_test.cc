@@ -3,14 +3,19 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -96,32 +101,81 @@ TEST_F(ProgressTest, NoWakeUpIsLost) {
     if (random.Below(16) == 0) {
       for (size_t i = random.Below(200); i > 0; --i) a_.progress.load()->Poll();
       // Not long: the descriptor is readable.
-      EXPECT_EQ(a_.progress.load()->Sleep(readable.get(), random.Below(2) == 0),
-                0);
+      const std::function<bool()> never = [] { return false; };
+      const bool looks = random.Below(2) == 0;
+      EXPECT_EQ(
+          a_.progress.load()->Wait(readable.get(), looks ? &never : nullptr),
+          0);
     }
     EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
     a_.AwaitMessages(message + 1);
   }
 }
 
-TEST_F(ProgressTest, WhoLooksHandlesWhatComes) {
+TEST_F(ProgressTest, WhoWaitsHandlesWhatComes) {
   constexpr uint64_t kMessages = 2'000;
+  const Descriptor readable(eventfd(1, EFD_CLOEXEC));
   for (uint64_t message = 1; message <= kMessages; ++message) {
     EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
-    const auto came = [&] { return a_.HasMessages(message + 1); };
-    while (!a_.progress.load()->PollUntil(came)) {
+    const std::function<bool()> came = [&] {
+      return a_.HasMessages(message + 1);
+    };
+    while (!came()) {
+      EXPECT_EQ(a_.progress.load()->Wait(readable.get(), &came), 0);
     }
   }
 }
 
+// Else the waits would not end: their descriptor never becomes readable.
+TEST_F(ProgressTest, WhatComesEndsAWait) {
+  const Descriptor never(eventfd(0, EFD_CLOEXEC));
+  const std::function<bool()> nothing = [] { return false; };
+  std::jthread sender([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      EXPECT_TRUE(SendWrite(*b_.link, 1, ""));
+      // Longer than the thread looks, so that it falls asleep.
+      const auto end =
+          std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+      while (std::chrono::steady_clock::now() < end) sched_yield();
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(a_.progress.load()->Wait(never.get(), &nothing), 0);
+  }
+}
+
 TEST_F(ProgressTest, OneThreadLooksAtATime) {
+  const Descriptor readable(eventfd(1, EFD_CLOEXEC));
   Progress& progress = *a_.progress.load();
-  EXPECT_TRUE(progress.PollUntil([&] {
-    EXPECT_FALSE(progress.PollUntil([] { return true; }));
-    return true;
-  }));
-  EXPECT_TRUE(progress.PollUntil([] { return true; }));
-  EXPECT_FALSE(progress.PollUntil([] { return false; }));
+  int outer = 0;
+  int inner = 0;
+  const std::function<bool()> count_inner = [&] { return ++inner > 0; };
+  const std::function<bool()> count_outer = [&] {
+    EXPECT_EQ(progress.Wait(readable.get(), &count_inner), 0);
+    return ++outer > 0;
+  };
+  EXPECT_EQ(progress.Wait(readable.get(), &count_outer), 0);
+  EXPECT_EQ(outer, 1);
+  EXPECT_EQ(inner, 0);
+  EXPECT_EQ(progress.Wait(readable.get(), &count_inner), 0);
+  EXPECT_EQ(inner, 1);
+}
+
+TEST_F(ProgressTest, ASignalWhileAThreadLooksEndsItsWait) {
+  struct sigaction handler {};
+  static volatile sig_atomic_t handled;
+  handled = 0;
+  handler.sa_handler = [](int) { handled = 1; };
+  struct sigaction before {};
+  ASSERT_EQ(sigaction(SIGUSR1, &handler, &before), 0);
+  // Not for ever, if the signal were lost.
+  const Descriptor later(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  const itimerspec time{{}, {30, 0}};
+  ASSERT_EQ(timerfd_settime(later.get(), 0, &time, nullptr), 0);
+  const std::function<bool()> signals = [] { return raise(SIGUSR1) != 0; };
+  EXPECT_EQ(a_.progress.load()->Wait(later.get(), &signals), EINTR);
+  EXPECT_EQ(handled, 1);
+  sigaction(SIGUSR1, &before, nullptr);
 }
 
 // The receiver tells nobody that it has made room.
