@@ -39,8 +39,8 @@ class EventFd {
   // For a caller that found the queue empty and holds no lock: sleeps in
   // poll(2) until the descriptor is readable (0), a signal handler ran (EINTR),
   // or returns EAGAIN at once when the user set O_NONBLOCK on the descriptor.
-  // With `has_event`, which says whether the queue has one: polls `progress`
-  // before it sleeps, and also returns (0) if something may have come for it.
+  // With `progress`: waits in its Wait(), with `has_event`, if that is given,
+  // which says whether the queue has one.
   int Wait(Progress* progress = nullptr,
            const std::function<bool()>* has_event = nullptr) const;
   // The same in a stepped world: makes steps until the wait for an event is

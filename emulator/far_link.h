@@ -104,9 +104,9 @@ class Progress {
   virtual void Poll() = 0;
   // Waits until the descriptor is readable, asleep in ppoll(2), a cancellation
   // point. With `found`, which says whether what the caller waits for is there,
-  // polls before that, for 50 microseconds at most, and returns as well when
-  // something may have come for Poll(): for one caller at a time. 0, or an
-  // errno of ppoll(2); a signal handler that runs meanwhile ends it (EINTR).
+  // polls for it before that, for 50 microseconds, and again when something has
+  // come; one thread at a time does so. 0, or an errno of ppoll(2); a signal
+  // handler that runs meanwhile ends it (EINTR).
   virtual int Wait(int fd, const std::function<bool()>* found) = 0;
 };
 

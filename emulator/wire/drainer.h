@@ -55,8 +55,8 @@ class Drainer {
   Inline DrainInline();
 
   // A descriptor that poll(2) finds readable when a peer has woken this side,
-  // or is gone; -1: there is none. Whoever finds it so calls TakeArrivals(),
-  // and then drains; the thread is woken, too.
+  // or is gone, until the thread, which is woken too, has read the socket; -1:
+  // there is none. Who is woken by it calls TakeArrivals(), and then drains.
   int arrivals() const { return arrivals_fd_.load(); }
   void TakeArrivals();
 
@@ -96,7 +96,7 @@ class Drainer {
     std::string why;
   };
 
-  void WatchArrivals(int socket);
+  void WatchArrivals(int socket);  // REQUIRES: table_mutex_ is held
   void LearnNews();
   void DrainEntry(Entry& entry, Pass& pass);
   void End(Entry& entry);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/un.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -280,37 +281,47 @@ void Wire::Poll() {
 int Wire::Wait(int fd, const std::function<bool()>* found) {
   pthread_testcancel();
   const SignalsBlocked signals;
-  if (found != nullptr && LookFor(*found)) return 0;
-  return Sleep(fd, found != nullptr, signals.before());
+  for (;;) {
+    if (found != nullptr && LookFor(*found)) return 0;
+    bool is_readable = false;
+    const int error =
+        Sleep(fd, found != nullptr, signals.before(), &is_readable);
+    if (error != 0 || is_readable) return error;
+  }
 }
 
 // Its polls are not noted: the thread relies on pollers to go on, and this one
-// will not once it has found something.
+// will not once it has found something. Looks once if it is another's turn.
 bool Wire::LookFor(const std::function<bool()>& found) {
   using Clock = std::chrono::steady_clock;
   const Turn turn(is_looked_for_);
-  if (!turn.has_begun()) return false;
   const Clock::time_point begin = Clock::now();
-  for (Clock::duration past{}; past < kSpin; past = Clock::now() - begin) {
+  Clock::duration past{};
+  do {
     if (past >= kYield) sched_yield();
     if (drainer_.DrainInline().is_for_thread) thread_.Kick();
     if (found()) return true;
-  }
+    past = Clock::now() - begin;
+  } while (turn.has_begun() && past < kSpin);
   return false;
 }
 
-int Wire::Sleep(int fd, bool will_poll, const sigset_t& mask) {
+int Wire::Sleep(int fd, bool will_look, const sigset_t& mask,
+                bool* is_readable) {
   thread_.NoteSleeper();
   // Were it more than one, each message would wake them all.
   std::optional<Turn> turn;
-  if (will_poll) turn.emplace(is_awaited_);
+  if (will_look) turn.emplace(is_awaited_);
   const bool awaits = turn.has_value() && turn->has_begun();
   pollfd watched[] = {{fd, POLLIN, 0},
                       {awaits ? drainer_.arrivals() : -1, POLLIN, 0}};
   if (ppoll(watched, std::size(watched), nullptr, &mask) < 0) return errno;
-  // Who has an event does not poll.
-  if (watched[0].revents == 0) drainer_.TakeArrivals();
-  return 0;
+  *is_readable = watched[0].revents != 0;
+  if (*is_readable) return 0;
+  drainer_.TakeArrivals();
+  // An arrival has precedence over a signal, which is to end the wait.
+  const timespec now{};
+  return ppoll(nullptr, 0, &now, &mask) < 0 ? errno : 0;
 }
 
 void Wire::LockForFork() {

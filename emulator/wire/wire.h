@@ -90,9 +90,10 @@ class Wire final : public Progress {
   Found Connect(const Token& peer, std::shared_ptr<FarLink>* link,
                 std::string* why);
   void Say(int level, const char* text) const;  // unless it is ""
-  // For Wait().
+  // For Wait(). Sleep() also ends, with *is_readable false, when something has
+  // come for a caller who `will_look`.
   bool LookFor(const std::function<bool()>& found);
-  int Sleep(int fd, bool will_poll, const sigset_t& mask);
+  int Sleep(int fd, bool will_look, const sigset_t& mask, bool* is_readable);
 
   const std::string directory_;
   const std::string name_;
@@ -107,7 +108,7 @@ class Wire final : public Progress {
 
   Drainer drainer_;
   ProgressThread thread_;
-  // By a thread in Wait().
+  // Whether a thread in Wait() looks, and whether one sleeps on arrivals().
   std::atomic<bool> is_looked_for_ = false;
   std::atomic<bool> is_awaited_ = false;
 };
