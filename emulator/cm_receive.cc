@@ -26,7 +26,7 @@ const char* WhyNobodyListens(const CmId& from, const Device& receiver) {
   }
   return receiver.profile().iwarp
              ? "rejected: the device there is an iWARP one, the other is not"
-             : "rejected: it comes from an iWARP device, the one there is none";
+             : "rejected: it comes from an iWARP device, this one is not";
 }
 
 ConsumerData DataOf(const rdma_conn_param& param) {
