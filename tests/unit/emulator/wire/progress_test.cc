@@ -122,7 +122,7 @@ TEST_F(ProgressTest, WhoWaitsHandlesWhatComes) {
   const std::thread::id waiter = std::this_thread::get_id();
   const Descriptor event(eventfd(0, EFD_CLOEXEC));
   std::atomic<uint64_t> handled = 0;
-  int by_waiter = 0;
+  std::atomic<int> by_waiter = 0;
   a_.Set([&](FarLink&, const Message&) {
     if (std::this_thread::get_id() == waiter) ++by_waiter;
     ++handled;
@@ -138,7 +138,9 @@ TEST_F(ProgressTest, WhoWaitsHandlesWhatComes) {
       while (handled.load() == sent) sched_yield();
     }
   });
-  for (uint64_t message = 1; by_waiter < kEnough; ++message) {
+  uint64_t message = 0;
+  while (by_waiter.load() < kEnough) {
+    ++message;
     const std::function<bool()> came = [&] { return handled >= message; };
     EXPECT_EQ(a_.progress.load()->Wait(event.get(), &came), 0);
     while (!came()) sched_yield();
